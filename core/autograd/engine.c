@@ -1,0 +1,413 @@
+/* The backward engine. A heap of nodes that have received a gradient, highest sequence first: since a node's number is
+ * above that of every node it leads to, whatever can still add to a node's gradient has run before it is popped. So one
+ * pass suffices: no recursion, no count of dependencies. Leaves accumulate at the end, in order of arrival. */
+#include <wick/ops.h>
+
+#include "engine.h"
+
+typedef struct pending {
+    wick_node *node;     /* owned: what leads to it may end before it runs */
+    wick_tensor **grads; /* by output, owned; NULL for one output, which `single` holds */
+    wick_tensor *single;
+    int64_t next_free;
+} pending;
+
+typedef struct pass_callback {
+    void (*fn)(void *user, wick_context *c);
+    void *user;
+} pass_callback;
+
+/* A growing array. */
+typedef struct u32_list {
+    uint32_t *items;
+    size_t count, capacity;
+} u32_list;
+
+struct engine_task {
+    context_impl *c;
+    unsigned flags;
+    pending *slots; /* free ones are linked through next_free */
+    size_t slot_count, slot_capacity;
+    int64_t free_slot;
+    u32_list heap;   /* slots */
+    u32_list leaves; /* slots, in order of arrival */
+    uint32_t *table; /* open addressing: slot + 1; 0 empty */
+    size_t table_size, table_used;
+    const engine_targets *targets; /* wick_grad's; NULL: accumulate into the leaves */
+    pass_callback *callbacks;
+    size_t callback_count, callback_capacity;
+    engine_task *outer;
+};
+
+/* ---- node -> slot ---- */
+static size_t hash(const wick_node *n, size_t size) {
+    uint64_t h = (uint64_t)(uintptr_t)n * UINT64_C(0x9e3779b97f4a7c15);
+    return (size_t)(h >> 32) & (size - 1);
+}
+
+static bool no_memory(engine_task *t) { return !FAIL(t->c, OUT_OF_MEMORY, "out of memory in backward"); }
+
+static void table_put(engine_task *t, uint32_t slot) {
+    size_t i = hash(t->slots[slot].node, t->table_size);
+    while (t->table[i]) i = (i + 1) & (t->table_size - 1);
+    t->table[i] = slot + 1;
+}
+
+static bool table_grow(engine_task *t) {
+    size_t size = t->table_size ? t->table_size * 2 : 64, old_size = t->table_size;
+    uint32_t *old = t->table, *table = rt_calloc(t->c->rt, size * sizeof *table);
+    if (!table) return no_memory(t);
+    t->table = table;
+    t->table_size = size;
+    for (size_t i = 0; i < old_size; ++i)
+        if (old[i]) table_put(t, old[i] - 1);
+    rt_free(t->c->rt, old);
+    return true;
+}
+
+static int64_t table_find(const engine_task *t, const wick_node *n) {
+    if (!t->table_size) return -1;
+    for (size_t i = hash(n, t->table_size); t->table[i]; i = (i + 1) & (t->table_size - 1))
+        if (t->slots[t->table[i] - 1].node == n) return t->table[i] - 1;
+    return -1;
+}
+
+/* Removal by shifting back what follows: the table holds only nodes that wait. */
+static void table_remove(engine_task *t, uint32_t slot) {
+    size_t mask = t->table_size - 1, i = hash(t->slots[slot].node, t->table_size);
+    while (t->table[i] != slot + 1) i = (i + 1) & mask;
+    for (size_t j = (i + 1) & mask; t->table[j]; j = (j + 1) & mask) {
+        size_t home = hash(t->slots[t->table[j] - 1].node, t->table_size);
+        if (((j - home) & mask) < ((j - i) & mask)) continue;
+        t->table[i] = t->table[j];
+        i = j;
+    }
+    t->table[i] = 0;
+    t->table_used--;
+}
+
+/* ---- heap by sequence ---- */
+static uint64_t rank_of(const engine_task *t, size_t i) { return t->slots[t->heap.items[i]].node->sequence; }
+
+static void heap_swap(engine_task *t, size_t a, size_t b) {
+    uint32_t x = t->heap.items[a];
+    t->heap.items[a] = t->heap.items[b];
+    t->heap.items[b] = x;
+}
+
+static void heap_push(engine_task *t, uint32_t slot) {
+    size_t i = t->heap.count++;
+    t->heap.items[i] = slot;
+    for (; i && rank_of(t, i) > rank_of(t, (i - 1) / 2); i = (i - 1) / 2) heap_swap(t, i, (i - 1) / 2);
+}
+
+static uint32_t heap_pop(engine_task *t) {
+    uint32_t top = t->heap.items[0];
+    t->heap.items[0] = t->heap.items[--t->heap.count];
+    for (size_t i = 0;;) {
+        size_t best = i, left = 2 * i + 1;
+        if (left < t->heap.count && rank_of(t, left) > rank_of(t, best)) best = left;
+        if (left + 1 < t->heap.count && rank_of(t, left + 1) > rank_of(t, best)) best = left + 1;
+        if (best == i) return top;
+        heap_swap(t, i, best);
+        i = best;
+    }
+}
+
+/* ---- slots ---- */
+static bool room_for(engine_task *t, u32_list *list) {
+    return rt_grow(t->c->rt, (void **)&list->items, &list->capacity, list->count, sizeof *list->items);
+}
+
+static bool slot_room(engine_task *t) {
+    wick_runtime *rt = t->c->rt;
+    if ((t->table_used + 1) * 2 > t->table_size && !table_grow(t)) return false;
+    if (room_for(t, &t->heap) && room_for(t, &t->leaves) &&
+        (t->free_slot >= 0 || rt_grow(rt, (void **)&t->slots, &t->slot_capacity, t->slot_count, sizeof *t->slots)))
+        return true;
+    return no_memory(t);
+}
+
+/* -1 on failure. */
+static int64_t slot_new(engine_task *t, wick_node *n) {
+    wick_tensor **grads = NULL;
+    if (!slot_room(t)) return -1;
+    if (n->out_count > 1 && !(grads = rt_calloc(t->c->rt, n->out_count * sizeof *grads))) {
+        no_memory(t);
+        return -1;
+    }
+    int64_t slot = t->free_slot;
+    if (slot >= 0)
+        t->free_slot = t->slots[slot].next_free;
+    else
+        slot = (int64_t)t->slot_count++;
+    t->slots[slot] = (pending){node_retain(n), grads, NULL, -1};
+    table_put(t, (uint32_t)slot);
+    t->table_used++;
+    if (n->sequence)
+        heap_push(t, (uint32_t)slot);
+    else
+        t->leaves.items[t->leaves.count++] = (uint32_t)slot;
+    return slot;
+}
+
+static wick_tensor **grads_of(pending *p) { return p->grads ? p->grads : &p->single; }
+
+static void pending_end(engine_task *t, pending *p) {
+    wick_tensor **grads = grads_of(p);
+    for (int i = 0; i < p->node->out_count; ++i)
+        if (grads[i]) tensor_release(impl(grads[i]), t->c);
+    rt_free(t->c->rt, p->grads);
+    node_release(p->node, t->c);
+}
+
+/* ---- a gradient arrives ---- */
+/* Sums broadcast dimensions away and casts, so that the gradient looks like what it is the gradient of. */
+static wick_tensor *conform(context_impl *c, wick_node *from, wick_tensor *grad, const node_meta *m) {
+    char a[SIZES_TEXT], b[SIZES_TEXT];
+    bool same = grad->ndim == m->ndim && !memcmp(grad->sizes, m->sizes, sizeof *m->sizes * m->ndim);
+    if (WICK_UNLIKELY(!same)) {
+        bool broadcast = grad->ndim >= m->ndim;
+        for (int i = 1; broadcast && i <= m->ndim; ++i)
+            broadcast = m->sizes[m->ndim - i] == grad->sizes[grad->ndim - i] || m->sizes[m->ndim - i] == 1;
+        if (!broadcast) {
+            FAIL(c, INTERNAL, "Function %s returned an invalid gradient: got %s but expected shape compatible with %s",
+                 from ? wick_node_name(from) : "root", format_sizes(grad->ndim, grad->sizes, a, sizeof a),
+                 format_sizes(m->ndim, m->sizes, b, sizeof b));
+            return NULL;
+        }
+        grad = wick_sum_to_size(PUB(c), grad, m->sizes, m->ndim);
+    }
+    if (grad && grad->dtype != m->dtype) {
+        if (wick_dtype_is_complex((wick_dtype)grad->dtype) && !wick_dtype_is_complex((wick_dtype)m->dtype))
+            grad = wick_real(PUB(c), grad);
+        if (grad && grad->dtype != m->dtype) grad = wick_to_dtype(PUB(c), grad, (wick_dtype)m->dtype, NULL);
+    }
+    return grad;
+}
+
+/* `grad` is scope-owned; the slot takes a reference. Two gradients are added, in the order in which they came. */
+static bool arrive(engine_task *t, wick_node *from, node_edge edge, wick_tensor *grad) {
+    context_impl *c = t->c;
+    grad = conform(c, from, grad, &edge.fn->metas[edge.nr]);
+    if (!grad) return false;
+    int64_t slot = table_find(t, edge.fn);
+    if (slot < 0 && (slot = slot_new(t, edge.fn)) < 0) return false;
+    wick_tensor **into = &grads_of(&t->slots[slot])[edge.nr];
+    if (*into) {
+        wick_tensor *sum = wick_add(PUB(c), *into, grad, NULL);
+        if (!sum) return false;
+        tensor_release(impl(*into), c);
+        grad = sum;
+    }
+    *into = wick_retain(grad);
+    return true;
+}
+
+/* ---- running one node ---- */
+static bool fill_undefined(context_impl *c, wick_node *n, wick_tensor **grads) {
+    if (n->op && n->op->def->flags & UNDEFINED_GRAD) return true;
+    for (int i = 0; i < n->out_count; ++i) {
+        const node_meta *m = &n->metas[i];
+        if (grads[i] || !m->dtype || n->lets_undefined_through) continue;
+        wick_zeros_options o = WICK_ZEROS_OPTIONS_INIT;
+        o.dtype = (wick_dtype)m->dtype;
+        o.device = m->device;
+        if (!(grads[i] = wick_zeros(PUB(c), m->sizes, m->ndim, &o))) return false;
+    }
+    return true;
+}
+
+#define FEW 16
+
+static bool hand_on(engine_task *t, wick_node *n, wick_tensor **gin) {
+    for (int i = 0; i < n->edge_count; ++i)
+        if (gin[i] && n->edges[i].fn && engine_visits(t->targets, n->edges[i].fn) && !arrive(t, n, n->edges[i], gin[i]))
+            return false;
+    return true;
+}
+
+static bool run_node(engine_task *t, wick_node *n, wick_tensor *const *grads) {
+    context_impl *c = t->c;
+    wick_tensor *few_in[FEW] = {NULL}, **gin = few_in, *few_out[FEW], **gout = few_out;
+    if (n->edge_count > FEW && !(gin = scope_array(c, n->edge_count))) return false;
+    if (n->out_count > FEW && !(gout = scope_array(c, n->out_count))) return false;
+    if (gin != few_in) memset(gin, 0, n->edge_count * sizeof *gin);
+    memcpy(gout, grads, n->out_count * sizeof *gout);
+    wick_node *outer = c->running;
+    c->running = n;
+    bool ok = fill_undefined(c, n, gout) && n->cls->apply(n, c, gout, gin) && !c->error &&
+              (!n->hooks || node_run_hooks(c, n, HOOK_AFTER, gin, n->edge_count, false)) &&
+              (!c->modes.anomaly || anomaly_check(c, n, gin)) && hand_on(t, n, gin);
+    c->running = outer;
+    if (!(t->flags & WICK_RETAIN_GRAPH)) node_release_saved(n, c);
+    return ok;
+}
+
+/* ---- leaves ---- */
+/* A gradient that nobody else holds becomes the leaf's own; another is copied, as later writes must not show. */
+static wick_tensor *first_gradient(context_impl *c, wick_tensor *grad) {
+    bool own = atomic_load(&impl(grad)->references) == 1 && atomic_load(&storage_of(grad)->references) == 1 &&
+               !impl(grad)->base && wick_is_contiguous(grad) && !impl(grad)->grad_fn && !impl(grad)->requires_grad;
+    return own ? grad : wick_clone(PUB(c), grad, NULL);
+}
+
+static bool accumulate(context_impl *c, autograd_extra *x, wick_tensor *grad, bool create_graph) {
+    pthread_mutex_lock(&c->rt->accumulate_lock);
+    wick_tensor *old = x->grad, *fresh = old;
+    if (create_graph)
+        fresh = old ? wick_add(PUB(c), old, grad, NULL) : grad;
+    else if (!old)
+        fresh = first_gradient(c, grad);
+    else
+        wick_add_(PUB(c), old, grad, NULL);
+    if (fresh && fresh != old && !c->error) {
+        x->grad = wick_retain(fresh);
+        if (old) tensor_release(impl(old), c);
+    }
+    pthread_mutex_unlock(&c->rt->accumulate_lock);
+    return !c->error;
+}
+
+static bool run_leaf(engine_task *t, wick_node *n, wick_tensor *grad) {
+    autograd_extra *x = (autograd_extra *)n;
+    if (t->targets) return true;
+    return accumulate(t->c, x, grad, t->flags & WICK_CREATE_GRAPH) &&
+           (!n->hooks || node_run_hooks(t->c, n, HOOK_ACCUMULATED, &x->grad, 1, false));
+}
+
+static bool run_slot(engine_task *t, uint32_t slot) {
+    context_impl *c = t->c;
+    pending p = t->slots[slot]; /* slots may move while the node runs */
+    table_remove(t, slot);
+    t->slots[slot].next_free = t->free_slot;
+    t->slots[slot].node = NULL;
+    t->free_slot = slot;
+    wick_tensor **grads = grads_of(&p);
+    wick_scope scope = wick_scope_open(PUB(c));
+    bool ok = !p.node->hooks || (node_run_hooks(c, p.node, HOOK_TENSOR, grads, p.node->out_count, true) &&
+                                 node_run_hooks(c, p.node, HOOK_RETAIN, grads, p.node->out_count, false) &&
+                                 node_run_hooks(c, p.node, HOOK_BEFORE, grads, p.node->out_count, true));
+    if (ok && t->targets) engine_capture(t->targets, p.node, grads);
+    if (ok && p.node->sequence == 0)
+        ok = run_leaf(t, p.node, grads[0]);
+    else if (ok && engine_runs(t->targets, p.node))
+        ok = run_node(t, p.node, grads);
+    wick_scope_close(PUB(c), scope);
+    pending_end(t, &p);
+    return ok;
+}
+
+/* ---- a whole pass ---- */
+static engine_task *task_begin(context_impl *c, unsigned flags, const engine_targets *targets) {
+    engine_task *t = c->engine_scratch;
+    c->engine_scratch = NULL;
+    if (!t && !(t = rt_calloc(c->rt, sizeof *t))) {
+        FAIL(c, OUT_OF_MEMORY, "out of memory in backward");
+        return NULL;
+    }
+    t->c = c;
+    t->flags = flags & WICK_CREATE_GRAPH ? flags | WICK_RETAIN_GRAPH : flags;
+    t->targets = targets;
+    t->slot_count = t->heap.count = t->leaves.count = t->callback_count = 0;
+    t->free_slot = -1;
+    t->outer = c->task;
+    c->task = t;
+    return t;
+}
+
+void engine_task_free(wick_runtime *rt, engine_task *t) {
+    if (!t) return;
+    rt_free(rt, t->slots);
+    rt_free(rt, t->heap.items);
+    rt_free(rt, t->leaves.items);
+    rt_free(rt, t->table);
+    rt_free(rt, t->callbacks);
+    rt_free(rt, t);
+}
+
+/* After a failure what still waits is dropped, and the leaves that it would have reached are marked. */
+static void task_abandon(engine_task *t) {
+    for (size_t i = 0; i < t->slot_count; ++i) {
+        pending *p = &t->slots[i];
+        if (!p->node) continue;
+        if (p->node->sequence == 0) ((autograd_extra *)p->node)->partial = true;
+        table_remove(t, (uint32_t)i);
+        pending_end(t, p);
+    }
+}
+
+static void task_end(engine_task *t) {
+    context_impl *c = t->c;
+    c->task = t->outer;
+    if (c->engine_scratch)
+        engine_task_free(c->rt, t);
+    else
+        c->engine_scratch = t;
+}
+
+static bool run_leaves(engine_task *t) {
+    for (size_t i = 0; i < t->leaves.count; ++i) {
+        wick_node *leaf = t->slots[t->leaves.items[i]].node;
+        wick_retain(&((autograd_extra *)leaf)->owner->pub);
+        bool ok = run_slot(t, t->leaves.items[i]);
+        if (!ok) ((autograd_extra *)leaf)->partial = true;
+        tensor_release(((autograd_extra *)leaf)->owner, t->c);
+        if (!ok) return false;
+    }
+    return true;
+}
+
+static bool run_callbacks(engine_task *t) {
+    for (size_t i = 0; i < t->callback_count; ++i) t->callbacks[i].fn(t->callbacks[i].user, PUB(t->c));
+    return !t->c->error;
+}
+
+static bool push_root(engine_task *t, wick_tensor *root, wick_tensor *grad) {
+    context_impl *c = t->c;
+    node_edge edge;
+    if (!edge_of(c, root, &edge)) return false;
+    if (!edge.fn)
+        return !FAIL(c, FAILED_PRECONDITION, "element 0 of tensors does not require grad and does not have a grad_fn");
+    bool ok = true;
+    if (!grad) {
+        if (root->numel != 1) {
+            ok = !FAIL(c, INVALID_ARGUMENT, "grad can be implicitly created only for scalar outputs");
+        } else {
+            grad = wick_ones_like(PUB(c), root, NULL);
+            ok = grad != NULL;
+        }
+    }
+    ok = ok && (!engine_visits(t->targets, edge.fn) || arrive(t, NULL, edge, grad));
+    node_release(edge.fn, c);
+    return ok;
+}
+
+bool engine_run(context_impl *c, wick_tensor *const *roots, wick_tensor *const *grads, int n, unsigned flags,
+                const engine_targets *targets) {
+    if (c->error) return false;
+    wick_modes outer = c->modes;
+    wick_set_grad_enabled(PUB(c), (flags & WICK_CREATE_GRAPH) != 0);
+    engine_task *t = task_begin(c, flags, targets);
+    wick_scope scope = wick_scope_open(PUB(c));
+    bool ok = t != NULL;
+    for (int i = 0; ok && i < n; ++i) ok = push_root(t, roots[i], grads ? grads[i] : NULL);
+    wick_scope_close(PUB(c), scope);
+    while (ok && t->heap.count) ok = run_slot(t, heap_pop(t));
+    ok = ok && run_leaves(t);
+    if (t && !ok) task_abandon(t);
+    ok = ok && run_callbacks(t);
+    if (t) task_end(t);
+    c->modes = outer;
+    return ok;
+}
+
+bool wick_queue_callback(wick_context *pub, void (*fn)(void *user, wick_context *c), void *user) {
+    context_impl *c = ctx(pub);
+    engine_task *t = c->task;
+    if (!t) return !FAIL(c, FAILED_PRECONDITION, "wick_queue_callback: no backward pass is running on this context");
+    if (!rt_grow(c->rt, (void **)&t->callbacks, &t->callback_capacity, t->callback_count, sizeof *t->callbacks))
+        return no_memory(t);
+    t->callbacks[t->callback_count++] = (pass_callback){fn, user};
+    return true;
+}

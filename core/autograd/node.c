@@ -1,0 +1,213 @@
+/* Graph nodes: making, wiring, ending. */
+#include "node.h"
+
+#include <stdio.h>
+
+/* ---- making ---- */
+static size_t list_bytes(const wick_value *v) {
+    switch (v->tag) {
+    case WICK_TAG_I64_LIST: return v->count * sizeof(int64_t);
+    case WICK_TAG_F64_LIST: return v->count * sizeof(double);
+    case WICK_TAG_C128: return 2 * sizeof(double);
+    case WICK_TAG_BOOL_LIST: return v->count;
+    case WICK_TAG_STRING: return v->count + (size_t)1;
+    case WICK_TAG_SCALAR_LIST: return v->count * sizeof(wick_value);
+    default: return 0;
+    }
+}
+
+#define ALIGN8(n) (((n) + 7) & ~(size_t)7)
+
+/* Non-tensor arguments are copied with what they point to; of tensors only the presence (and a list's count) stays. */
+static void copy_args(wick_node *node, const wick_value *args, int nargs, char *room) {
+    for (int i = 0; i < nargs; ++i) {
+        wick_value *v = &node->args[i];
+        *v = args[i];
+        size_t bytes = list_bytes(v);
+        if (v->tag == WICK_TAG_TENSOR || v->tag == WICK_TAG_TENSOR_LIST) v->as.pointer = NULL;
+        if (!bytes) continue;
+        memcpy(room, v->as.pointer, bytes);
+        v->as.pointer = room;
+        room += ALIGN8(bytes);
+    }
+}
+
+wick_node *node_new(context_impl *c, const node_class *cls, const op_entry *op, int edges, int outs, int saves,
+                    const wick_value *args, int nargs) {
+    size_t lists = 0;
+    for (int i = 0; i < nargs; ++i) lists += ALIGN8(list_bytes(&args[i]));
+    size_t bytes = sizeof(wick_node) + (size_t)edges * sizeof(node_edge) + (size_t)outs * sizeof(node_meta) +
+                   (size_t)saves * sizeof(saved_tensor) + (size_t)nargs * sizeof(wick_value) + lists +
+                   (size_t)outs * META_DIMS * sizeof(wick_dim);
+    wick_node *n = rt_alloc(c->rt, bytes);
+    if (!n) {
+        FAIL(c, OUT_OF_MEMORY, "cannot allocate a graph node");
+        return NULL;
+    }
+    memset(n, 0, sizeof *n);
+    n->references = 1;
+    n->rt = c->rt;
+    n->cls = cls;
+    n->op = op;
+    n->edge_count = (uint16_t)edges;
+    n->out_count = (uint16_t)outs;
+    n->saved_count = (uint16_t)saves;
+    n->arg_count = (uint16_t)nargs;
+    n->edges = (node_edge *)(n + 1);
+    n->args = (wick_value *)(n->edges + edges);
+    n->saved = (saved_tensor *)(n->args + nargs);
+    n->metas = (node_meta *)(n->saved + saves);
+    n->meta_room = (wick_dim *)(n->metas + outs);
+    memset(n->edges, 0, sizeof *n->edges * (size_t)edges);
+    memset(n->metas, 0, sizeof *n->metas * (size_t)outs);
+    for (int i = 0; i < saves; ++i) n->saved[i].present = 0;
+    copy_args(n, args, nargs, (char *)(n->meta_room + outs * META_DIMS));
+    atomic_fetch_add_explicit(&c->rt->references, 1, memory_order_relaxed);
+    return n;
+}
+
+/* A context's nodes are numbered in order of creation, and above everything that they lead to. */
+void node_set_edge(context_impl *c, wick_node *n, int i, node_edge edge) {
+    n->edges[i] = edge;
+    if (edge.fn && edge.fn->sequence > c->sequence) c->sequence = edge.fn->sequence;
+}
+
+bool node_set_meta(context_impl *c, wick_node *n, int out, const wick_tensor *t) {
+    wick_dim *sizes = n->meta_room + out * META_DIMS;
+    if (t->ndim > META_DIMS && !(sizes = rt_alloc(n->rt, sizeof *sizes * t->ndim)))
+        return !FAIL(c, OUT_OF_MEMORY, "cannot allocate a graph node");
+    memcpy(sizes, t->sizes, sizeof *sizes * t->ndim);
+    n->metas[out] = (node_meta){t->dtype, t->ndim, t->device, sizes};
+    return true;
+}
+
+/* ---- references: those of an accumulator are its tensor's ---- */
+#define IS_ACCUMULATOR(n) ((n)->sequence == 0)
+static tensor_impl *leaf_of(wick_node *n) { return ((autograd_extra *)n)->owner; }
+
+wick_node *node_retain(wick_node *n) {
+    atomic_fetch_add_explicit(IS_ACCUMULATOR(n) ? &leaf_of(n)->references : &n->references, 1, memory_order_relaxed);
+    return n;
+}
+
+void node_unref(wick_node *n, wick_node **dying) {
+    if (IS_ACCUMULATOR(n)) {
+        tensor_unref(leaf_of(n), NULL, dying);
+        return;
+    }
+    if (atomic_load_explicit(&n->references, memory_order_acquire) != 1 &&
+        atomic_fetch_sub_explicit(&n->references, 1, memory_order_acq_rel) != 1)
+        return;
+    n->next_dying = *dying;
+    *dying = n;
+}
+
+static void release_saved(wick_node *n, context_impl *c, wick_node **dying) {
+    for (int i = 0; i < n->saved_count; ++i) {
+        saved_tensor *s = &n->saved[i];
+        if (!s->present) continue;
+        if (s->tensor)
+            tensor_unref(impl(s->tensor), c, dying);
+        else if (s->hooks.release)
+            s->hooks.release(s->hooks.user, s->token);
+        s->present = 0;
+    }
+}
+
+void nodes_destroy(wick_node *dying, context_impl *c) {
+    while (dying) {
+        wick_node *n = dying;
+        wick_runtime *rt = n->rt;
+        dying = n->next_dying;
+        release_saved(n, c, &dying);
+        if (n->cls->destroy) n->cls->destroy(n, c, &dying);
+        for (int i = 0; i < n->edge_count; ++i)
+            if (n->edges[i].fn) node_unref(n->edges[i].fn, &dying);
+        if (n->parent) node_unref(n->parent, &dying);
+        for (int i = 0; i < n->out_count; ++i)
+            if (n->metas[i].ndim > META_DIMS) rt_free(rt, (void *)n->metas[i].sizes);
+        rt_free(rt, n->hooks);
+        rt_free(rt, n->trace);
+        rt_free(rt, n);
+        runtime_drop(rt);
+    }
+}
+
+void node_release(wick_node *n, context_impl *c) {
+    wick_node *dying = NULL;
+    node_unref(n, &dying);
+    nodes_destroy(dying, c);
+}
+
+void node_release_saved(wick_node *n, context_impl *c) {
+    wick_node *dying = NULL;
+    n->released = 1;
+    release_saved(n, c, &dying);
+    nodes_destroy(dying, c);
+}
+
+/* ---- a tensor's gradient-side attachments ---- */
+static const node_class accumulator_class = {"AccumulateGrad", NULL, NULL};
+
+autograd_extra *autograd_extra_of(tensor_impl *t) {
+    if (t->extra) return t->extra;
+    autograd_extra *x = rt_calloc(t->rt, sizeof *x);
+    if (!x) return NULL;
+    x->owner = t;
+    x->accumulator.rt = t->rt;
+    x->accumulator.cls = &accumulator_class;
+    x->accumulator.out_count = 1;
+    x->accumulator.metas = &x->meta;
+    t->extra = x;
+    return x;
+}
+
+void autograd_extra_destroy(tensor_impl *t, context_impl *c, wick_node **dying) {
+    autograd_extra *x = t->extra;
+    t->extra = NULL;
+    if (x->grad) tensor_unref(impl(x->grad), c, dying);
+    if (t->retains_grad && t->grad_fn) hooks_forget(t->grad_fn, t);
+    rt_free(t->rt, x->accumulator.hooks);
+    rt_free(t->rt, x);
+}
+
+/* ---- from tensors into the graph ---- */
+bool edge_of(context_impl *c, wick_tensor *pub, node_edge *out) {
+    tensor_impl *t = impl(pub);
+    *out = (node_edge){NULL, 0};
+    wick_node *fn = tensor_grad_fn(c, t);
+    if (fn) {
+        *out = (node_edge){node_retain(fn), t->output_nr};
+    } else if (t->requires_grad) {
+        autograd_extra *x = autograd_extra_of(t);
+        if (!x) return !FAIL(c, OUT_OF_MEMORY, "cannot allocate a gradient accumulator");
+        x->meta = (node_meta){t->pub.dtype, t->pub.ndim, t->pub.device, t->pub.sizes};
+        *out = (node_edge){node_retain(&x->accumulator), 0};
+    }
+    return !c->error;
+}
+
+bool tensor_needs_grad(context_impl *c, tensor_impl *t) {
+    return t->requires_grad || t->grad_fn || (t->base && tensor_grad_fn(c, t));
+}
+
+void tensor_set_history(tensor_impl *t, wick_node *node, uint32_t nr) {
+    wick_node *old = t->grad_fn;
+    t->grad_fn = node_retain(node);
+    t->output_nr = nr;
+    t->requires_grad = 0;
+    t->pub.keys |= WICK_KEY(AUTOGRAD);
+    if (t->base) t->attr_version = wick_version(&t->pub);
+    if (old) node_release(old, NULL);
+}
+
+/* ---- public graph walk ---- */
+const char *wick_node_name(const wick_node *n) { return n->cls->name ? n->cls->name : n->op->backward_name; }
+uint64_t wick_node_sequence(const wick_node *n) { return n->sequence; }
+int wick_node_inputs(const wick_node *n) { return n->edge_count; }
+
+wick_node *wick_node_next(const wick_node *n, int i, int *out_output_nr) {
+    if (i < 0 || i >= n->edge_count) return NULL;
+    if (out_output_nr) *out_output_nr = (int)n->edges[i].nr;
+    return n->edges[i].fn;
+}

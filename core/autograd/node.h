@@ -1,0 +1,134 @@
+/* Graph nodes, edges, saved tensors. A node's block holds everything that recording needs. */
+#ifndef WICK_AUTOGRAD_NODE_H
+#define WICK_AUTOGRAD_NODE_H
+
+#include "../src/dispatch.h"
+
+typedef struct node_edge {
+    wick_node *fn; /* NULL: this input needs no gradient */
+    uint32_t nr;   /* which output of fn */
+} node_edge;
+
+/* What a gradient that arrives must look like. */
+typedef struct node_meta {
+    uint8_t dtype, ndim;
+    wick_device device;
+    const wick_dim *sizes;
+} node_meta;
+
+#define META_DIMS 6 /* outputs of a higher rank keep their sizes apart */
+
+typedef struct saved_tensor {
+    wick_tensor *tensor; /* owned; NULL: not saved, or given to pack */
+    uint64_t version;
+    uint32_t output_nr;
+    uint8_t is_output; /* a detached alias of the node's own output: no cycle */
+    uint8_t present;
+    const wick_op *op; /* for the error text */
+    wick_saved_hooks hooks;
+    void *token;
+} saved_tensor;
+
+typedef struct node_class {
+    const char *name; /* NULL: the operator's */
+    /* gin[i] for edge i: owned by the innermost scope. False: the context failed. */
+    bool (*apply)(wick_node *node, context_impl *c, wick_tensor **gout, wick_tensor **gin);
+    /* Ends what the class put into the node. */
+    void (*destroy)(wick_node *node, context_impl *c, wick_node **dying);
+} node_class;
+
+/* When a hook runs: tensor hooks and retained gradients see an output's whole gradient, then the node's own. */
+typedef enum hook_kind { HOOK_TENSOR, HOOK_RETAIN, HOOK_BEFORE, HOOK_AFTER, HOOK_ACCUMULATED } hook_kind;
+
+typedef struct node_hook {
+    int64_t id;
+    hook_kind kind;
+    uint32_t output; /* HOOK_TENSOR, HOOK_RETAIN */
+    union {
+        wick_tensor_hook tensor;
+        wick_node_hook node;
+        wick_accumulate_hook accumulated;
+    } fn;
+    void *user; /* HOOK_RETAIN: the tensor, which takes the hook away when it dies */
+} node_hook;
+
+struct wick_node {
+    _Atomic int32_t references;
+    uint16_t edge_count, out_count, saved_count, arg_count;
+    uint8_t released; /* saved tensors are gone: backward ran without retain_graph */
+    uint8_t lets_undefined_through; /* apply sees NULL where an output had no gradient */
+    uint8_t reserved[2];
+    uint64_t sequence; /* higher than that of every node it leads to; 0: accumulator */
+    wick_runtime *rt;
+    const node_class *cls;
+    const op_entry *op;
+    node_edge *edges;
+    node_meta *metas;
+    saved_tensor *saved;
+    wick_value *args;
+    void *payload; /* the class's own */
+    node_hook *hooks;
+    size_t hook_count, hook_capacity;
+    wick_dim *meta_room; /* META_DIMS sizes an output */
+    wick_node *next_dying;
+    char *trace; /* anomaly mode: what made the node */
+    wick_node *parent; /* anomaly mode: the node in whose backward this one was made; owned */
+};
+
+/* What only some tensors have. Its accumulator's references are the tensor's. */
+struct autograd_extra {
+    wick_node accumulator;
+    node_meta meta;
+    tensor_impl *owner;
+    wick_tensor *grad; /* owned */
+    bool partial;      /* a backward that failed would have added to it */
+};
+
+autograd_extra *autograd_extra_of(tensor_impl *t); /* made when needed; NULL: out of memory */
+void autograd_extra_destroy(tensor_impl *t, context_impl *c, wick_node **dying);
+
+/* A node with room for everything; args are copied (tensors left out), metas filled from `outs` later. */
+wick_node *node_new(context_impl *c, const node_class *cls, const op_entry *op, int edges, int outs, int saves,
+                    const wick_value *args, int nargs);
+void node_set_edge(context_impl *c, wick_node *node, int i, node_edge edge); /* takes the edge's reference */
+bool node_set_meta(context_impl *c, wick_node *node, int out, const wick_tensor *t);
+wick_node *node_retain(wick_node *node);
+void node_unref(wick_node *node, wick_node **dying);
+void tensor_unref(tensor_impl *t, context_impl *c, wick_node **dying);
+/* Destroys a list of dead nodes and everything that dies with them, without recursion. */
+void nodes_destroy(wick_node *dying, context_impl *c);
+void node_release(wick_node *node, context_impl *c);
+void node_release_saved(wick_node *node, context_impl *c);
+
+/* The edge that leads from a use of `t` into the graph; fn NULL if it needs no gradient. Retained. */
+bool edge_of(context_impl *c, wick_tensor *t, node_edge *out);
+/* The node that made t; for a view whose base was written to, made anew. Lent. */
+wick_node *tensor_grad_fn(context_impl *c, tensor_impl *t);
+bool tensor_needs_grad(context_impl *c, tensor_impl *t);
+/* Makes `t` output `nr` of `node`. */
+void tensor_set_history(tensor_impl *t, wick_node *node, uint32_t nr);
+
+bool saved_pack(context_impl *c, wick_node *node, int slot, wick_tensor *t, bool is_output, uint32_t output_nr);
+/* Scope-owned. NULL on failure (latched) or if nothing was saved. */
+wick_tensor *saved_unpack(context_impl *c, wick_node *node, int slot);
+
+/* ---- views and in-place writes (view.c) ---- */
+typedef struct geometry {
+    int ndim;
+    int64_t offset;
+    wick_dim *sizes, *strides; /* behind the struct */
+} geometry;
+geometry *geometry_of(wick_runtime *rt, const wick_tensor *t); /* freed with rt_free; NULL: out of memory */
+/* `node` wrote to t, a view: the base's history becomes "node on that slice, the rest as before". */
+bool rebase_history(context_impl *c, tensor_impl *t, wick_node *node);
+/* Anomaly mode: remembers what made the node (trace.c). */
+bool anomaly_note(context_impl *c, wick_node *node);
+bool anomaly_check(context_impl *c, wick_node *node, wick_tensor *const *gin);
+/* Runs a node's hooks of one kind over gradients (hooks.c). `owned`: the array holds references, which replacements take
+ * over; else it is scope-owned. False: the context failed. */
+bool node_run_hooks(context_impl *c, wick_node *node, hook_kind kind, wick_tensor **grads, int n, bool owned);
+void hooks_forget(wick_node *node, const void *user); /* HOOK_RETAIN of a tensor that dies */
+
+extern const node_class op_node_class;
+
+#endif

@@ -1,0 +1,220 @@
+/* The autograd layer of a call: runs it below, and records what its backward needs. */
+#include <stdio.h>
+
+#include "op_ids.h"
+#include "node.h"
+#include "rule.h"
+
+/* ---- which inputs need a gradient ---- */
+static uint32_t inputs_needing_grad(context_impl *c, const call_frame *f, int nargs) {
+    uint32_t mask = 0;
+    const op_entry *op = f->op;
+    for (int k = 0; k < op->tensor_arg_count; ++k) {
+        int i = op->tensor_args[k];
+        wick_tensor *t = arg_tensor(f->args, i);
+        if (t && i < nargs && t->keys & WICK_KEY(AUTOGRAD) && tensor_needs_grad(c, impl(t))) mask |= 1u << i;
+    }
+    for (int k = 0; k < op->list_arg_count; ++k) {
+        const wick_value *v = &f->args[op->list_args[k]];
+        for (uint32_t n = 0; v->tag == WICK_TAG_TENSOR_LIST && n < v->count; ++n)
+            if (v->as.tensors[n] && tensor_needs_grad(c, impl(v->as.tensors[n]))) mask |= 1u << op->list_args[k];
+    }
+    return mask;
+}
+
+static int count_edges(const call_frame *f, int nargs) {
+    int edges = 0;
+    for (int i = 0; i < nargs; ++i)
+        if (f->op->args[i].type == TYPE_TENSOR) edges += f->op->args[i].list ? (int)f->args[i].count : 1;
+    return edges;
+}
+
+static bool connect(context_impl *c, wick_node *node, const call_frame *f, int nargs) {
+    node_edge edge;
+    int k = 0;
+    for (int i = 0; i < nargs; ++i) {
+        const wick_value *v = &f->args[i];
+        if (f->op->args[i].type != TYPE_TENSOR) continue;
+        bool list = f->op->args[i].list;
+        uint32_t count = list ? v->count : 1;
+        for (uint32_t n = 0; n < count; ++n, ++k) {
+            wick_tensor *t = list ? v->as.tensors[n] : arg_tensor(f->args, i);
+            if (!t || !(t->keys & WICK_KEY(AUTOGRAD))) continue;
+            if (!edge_of(c, t, &edge)) return false;
+            node_set_edge(c, node, k, edge);
+        }
+    }
+    node->sequence = ++c->sequence;
+    return true;
+}
+
+/* ---- saving ---- */
+static int count_saves(const call_frame *f) {
+    int n = 0;
+    for (int k = 0; k < f->op->save_count; ++k) {
+        const op_save *s = &f->op->saves[k];
+        n += !s->result && f->op->args[s->index].list ? (int)f->args[s->index].count : 1;
+    }
+    return n;
+}
+
+static bool wanted(const op_save *s, uint32_t needs) { return s->only_if < 0 || needs >> s->only_if & 1; }
+
+static bool save_inputs(context_impl *c, wick_node *node, const call_frame *f, uint32_t needs) {
+    int slot = 0;
+    for (int k = 0; k < f->op->save_count; ++k) {
+        const op_save *s = &f->op->saves[k];
+        bool list = !s->result && f->op->args[s->index].list;
+        int count = list ? (int)f->args[s->index].count : 1;
+        for (int n = 0; n < count; ++n, ++slot) {
+            if (s->result || !wanted(s, needs)) continue;
+            wick_tensor *t = list ? f->args[s->index].as.tensors[n] : arg_tensor(f->args, s->index);
+            /* what the call overwrites is kept as an alias: keeping itself would close a circle */
+            bool overwritten = t && f->op->mutated_arg >= 0 && t == arg_tensor(f->args, f->op->mutated_arg);
+            if (t && !saved_pack(c, node, slot, t, false, 0)) return false;
+            if (overwritten && node->saved[slot].tensor) {
+                wick_tensor *plain;
+                if (fail(c, tensor_new_view(c, t->storage, (wick_dtype)t->dtype, t->ndim, t->sizes, t->strides, t->offset,
+                                            t->flags, &plain)))
+                    return false;
+                tensor_release(impl(node->saved[slot].tensor), c);
+                node->saved[slot].tensor = plain;
+            }
+        }
+    }
+    return true;
+}
+
+static bool save_results(context_impl *c, wick_node *node, const call_frame *f, uint32_t needs) {
+    int slot = 0;
+    for (int k = 0; k < f->op->save_count; ++k) {
+        const op_save *s = &f->op->saves[k];
+        int count = !s->result && f->op->args[s->index].list ? (int)f->args[s->index].count : 1;
+        if (s->result && wanted(s, needs) && f->rets[s->index].tag == WICK_TAG_TENSOR) {
+            wick_tensor *t = f->rets[s->index].as.tensor;
+            bool has_history = impl(t)->grad_fn == node;
+            if (!saved_pack(c, node, slot, t, has_history, s->index)) return false;
+        }
+        slot += count;
+    }
+    return true;
+}
+
+static int saved_slot(const backward_call *b, int result_flag, int index) {
+    int slot = 0;
+    const op_entry *op = b->node->op;
+    for (int k = 0; k < op->save_count; ++k) {
+        const op_save *s = &op->saves[k];
+        if (s->result == result_flag && s->index == index) return slot;
+        slot += !s->result && op->args[s->index].list ? (int)b->node->args[s->index].count : 1;
+    }
+    return -1;
+}
+
+/* Several saves may name one argument under different conditions: the one that is present counts. */
+static wick_tensor *unpack(backward_call *b, int result_flag, int index, int item) {
+    const op_entry *op = b->node->op;
+    int slot = saved_slot(b, result_flag, index);
+    if (slot < 0) {
+        FAIL(ctx(C), INTERNAL, "the gradient rule of %s reads a tensor that its row does not save", op->name);
+        return NULL;
+    }
+    for (int k = 0, at = 0; k < op->save_count; ++k) {
+        const op_save *s = &op->saves[k];
+        if (s->result == result_flag && s->index == index && (b->node->released || b->node->saved[at + item].present))
+            return saved_unpack(ctx(C), b->node, at + item);
+        at += !s->result && op->args[s->index].list ? (int)b->node->args[s->index].count : 1;
+    }
+    return NULL;
+}
+
+wick_tensor *saved(backward_call *b, int arg) { return unpack(b, 0, arg, 0); }
+wick_tensor *saved_item(backward_call *b, int arg, int item) { return unpack(b, 0, arg, item); }
+wick_tensor *result(backward_call *b, int ret) { return unpack(b, 1, ret, 0); }
+
+/* ---- the node of an operator ---- */
+static bool apply_rule(wick_node *node, context_impl *c, wick_tensor **gout, wick_tensor **gin) {
+    backward_call b = {PUB(c), node, gout, gin};
+    if (!node->op->def->grad)
+        return !FAIL(c, UNSUPPORTED, "derivative for %s is not implemented", node->op->name);
+    node->op->def->grad(&b);
+    return !c->error;
+}
+
+static void destroy_payload(wick_node *node, context_impl *c, wick_node **dying) { rt_free(node->rt, node->payload); }
+
+const node_class op_node_class = {NULL, apply_rule, destroy_payload};
+
+/* ---- in-place writes ---- */
+static bool check_inplace(context_impl *c, const op_entry *op, wick_tensor *pub) {
+    tensor_impl *t = impl(pub);
+    if (t->requires_grad && !t->grad_fn)
+        return !FAIL(c, FAILED_PRECONDITION,
+                     "%s: a leaf Variable that requires grad is being used in an in-place operation.", op->name);
+    if (!t->base) return true;
+    if (t->base->requires_grad && !t->base->grad_fn)
+        return !FAIL(c, FAILED_PRECONDITION,
+                     "%s: a view of a leaf Variable that requires grad is being used in an in-place operation.", op->name);
+    if (t->view_mode == VIEW_NO_GRAD)
+        return !FAIL(c, FAILED_PRECONDITION,
+                     "%s: a view was created in no_grad mode and is being modified inplace with grad mode enabled", op->name);
+    return true;
+}
+
+static bool result_differentiable(const op_entry *op, int i, const wick_tensor *t) {
+    return wick_dtype_is_differentiable((wick_dtype)t->dtype) && !(op->def->nondiff_rets >> i & 1);
+}
+
+static bool attach_results(context_impl *c, wick_node *node, call_frame *f) {
+    for (int i = 0; i < f->op->nrets; ++i) {
+        if (f->rets[i].tag != WICK_TAG_TENSOR) continue;
+        wick_tensor *t = f->rets[i].as.tensor;
+        if (!node_set_meta(c, node, i, t)) return false;
+        if (!result_differentiable(f->op, i, t)) continue;
+        bool written = f->op->mutated_arg >= 0 && t == arg_tensor(f->args, f->op->mutated_arg);
+        if (written && impl(t)->base) {
+            if (!rebase_history(c, impl(t), node)) return false;
+        } else {
+            tensor_set_history(impl(t), node, (uint32_t)i);
+        }
+    }
+    return true;
+}
+
+/* as_strided's rule needs to know what it looked at. */
+static bool keep_geometry(context_impl *c, wick_node *node, const call_frame *f) {
+    if (f->op->functional_id != OP_ID_as_strided) return true;
+    node->payload = geometry_of(c->rt, arg_tensor(f->args, 0));
+    return node->payload || !FAIL(c, OUT_OF_MEMORY, "cannot allocate a graph node");
+}
+
+static bool record(context_impl *c, call_frame *f, uint32_t needs) {
+    const op_entry *op = f->op;
+    int nargs = op->nargs;
+    wick_node *node = node_new(c, &op_node_class, op, count_edges(f, nargs), op->nrets, count_saves(f), f->args, nargs);
+    bool ok = node && connect(c, node, f, nargs) && save_inputs(c, node, f, needs) && keep_geometry(c, node, f) &&
+              (!c->modes.anomaly || anomaly_note(c, node)) && dispatch_below(c, f, WICK_RANK_AUTOGRAD) &&
+              attach_results(c, node, f) && save_results(c, node, f, needs);
+    if (node) node_release(node, c);
+    return ok;
+}
+
+bool autograd_dispatch(context_impl *c, call_frame *f) {
+    const op_entry *op = f->op;
+    uint32_t needs = inputs_needing_grad(c, f, op->base_nargs);
+    bool differentiable = !(op->def->flags & NOT_DIFFERENTIABLE) && !op->ret_list;
+    if (op->variant == VARIANT_OUT) {
+        for (int i = op->base_nargs; i < op->nargs && !needs; ++i)
+            if (arg_tensor(f->args, i) && tensor_needs_grad(c, impl(arg_tensor(f->args, i)))) needs = 1;
+        if (needs)
+            return !FAIL(c, FAILED_PRECONDITION,
+                         "%s: functions with out=... arguments don't support automatic differentiation, but one of the "
+                         "arguments requires grad.",
+                         op->name);
+    }
+    if (!needs || !differentiable) {
+        if (!needs || op->mutated_arg < 0) return dispatch_below(c, f, WICK_RANK_AUTOGRAD);
+    }
+    if (op->mutated_arg >= 0 && !check_inplace(c, op, arg_tensor(f->args, op->mutated_arg))) return false;
+    return differentiable ? record(c, f, needs) : dispatch_below(c, f, WICK_RANK_AUTOGRAD);
+}

@@ -1,0 +1,133 @@
+/* Views and in-place writes: bases, histories that are made anew, and the node that a write to a view becomes. */
+#include <wick/ops.h>
+
+#include "node.h"
+#include "op_ids.h"
+
+geometry *geometry_of(wick_runtime *rt, const wick_tensor *t) {
+    size_t bytes = sizeof(wick_dim) * t->ndim;
+    geometry *g = rt_alloc(rt, sizeof *g + 2 * bytes);
+    if (!g) return NULL;
+    *g = (geometry){t->ndim, t->offset, (wick_dim *)(g + 1), (wick_dim *)(g + 1) + t->ndim};
+    memcpy(g->sizes, t->sizes, bytes);
+    memcpy(g->strides, t->strides, bytes);
+    return g;
+}
+
+void view_track(context_impl *c, tensor_impl *view, tensor_impl *self) {
+    if (c->modes.inference || self->pub.flags & WICK_TENSOR_INFERENCE) return;
+    tensor_impl *base = self->base ? self->base : self;
+    view->base = impl(wick_retain(&base->pub));
+    view->view_mode = self->view_mode ? self->view_mode : c->modes.grad ? VIEW_DEFAULT : VIEW_NO_GRAD;
+    view->attr_version = wick_version(&view->pub);
+    view->pub.keys |= WICK_KEY(AUTOGRAD); /* its base may come to need a gradient */
+    if (view->pub.flags & WICK_TENSOR_CONJ) view->pub.keys |= WICK_KEY(CONJUGATE);
+    if (view->pub.flags & WICK_TENSOR_NEG) view->pub.keys |= WICK_KEY(NEGATIVE);
+}
+
+/* A node AsStridedBackward that leads from the view's place in the base to the base's history. */
+static wick_node *node_of_view(context_impl *c, tensor_impl *view) {
+    const op_entry *op = &c->rt->ops->entries[OP_ID_as_strided];
+    const wick_tensor *v = &view->pub;
+    wick_value args[4] = {wick_value_tensor(&view->base->pub), wick_value_ints(v->sizes, v->ndim),
+                          wick_value_ints(v->strides, v->ndim), wick_value_int(v->offset)};
+    node_edge edge;
+    if (!edge_of(c, &view->base->pub, &edge)) return NULL;
+    wick_node *node = node_new(c, &op_node_class, op, 1, 1, 0, args, 4);
+    if (node) {
+        node_set_edge(c, node, 0, edge);
+        node->sequence = ++c->sequence;
+        node->payload = geometry_of(c->rt, &view->base->pub);
+    }
+    if (node && node->payload && node_set_meta(c, node, 0, v)) return node;
+    if (node) node_release(node, c);
+    FAIL(c, OUT_OF_MEMORY, "cannot allocate a graph node");
+    return NULL;
+}
+
+wick_node *tensor_grad_fn(context_impl *c, tensor_impl *t) {
+    if (!t->base || !c) return t->grad_fn;
+    uint64_t now = wick_version(&t->pub);
+    if (now == t->attr_version) return t->grad_fn;
+    bool base_needs = t->base->requires_grad || t->base->grad_fn;
+    if (!base_needs || !wick_dtype_is_differentiable((wick_dtype)t->pub.dtype)) return t->grad_fn;
+    wick_node *node = node_of_view(c, t);
+    if (!node) return NULL;
+    tensor_set_history(t, node, 0);
+    node_release(node, c);
+    return t->grad_fn;
+}
+
+/* ---- CopySlices ---- */
+typedef struct copy_slices {
+    wick_node *inner; /* owned: the write itself */
+    geometry *base, *view;
+} copy_slices;
+
+static void copy_slices_destroy(wick_node *node, context_impl *c, wick_node **dying) {
+    copy_slices *p = node->payload;
+    if (!p) return;
+    if (p->inner) node_unref(p->inner, dying);
+    rt_free(node->rt, p->base);
+    rt_free(node->rt, p->view);
+    rt_free(node->rt, p);
+}
+
+/* The base's gradient outside the slice passes through; inside, the write's own gradient takes its place. */
+static bool copy_slices_apply(wick_node *node, context_impl *pub, wick_tensor **gout, wick_tensor **gin) {
+    copy_slices *p = node->payload;
+    wick_context *c = PUB(pub);
+    wick_empty_strided_options options = WICK_EMPTY_STRIDED_OPTIONS_INIT;
+    options.dtype = (wick_dtype)gout[0]->dtype;
+    options.device = gout[0]->device;
+    wick_tensor *whole = wick_empty_strided(c, p->base->sizes, (size_t)p->base->ndim, p->base->strides,
+                                            (size_t)p->base->ndim, &options);
+    wick_copy_(c, whole, gout[0], NULL);
+    const int64_t offset = p->view->offset - p->base->offset;
+    wick_as_strided_options at = WICK_AS_STRIDED_OPTIONS_INIT;
+    at.storage_offset = &offset;
+    wick_tensor *slice = wick_as_strided(c, whole, p->view->sizes, (size_t)p->view->ndim, p->view->strides,
+                                         (size_t)p->view->ndim, &at);
+    wick_tensor *written = wick_clone(c, slice, NULL);
+    if (!written || !p->inner->cls->apply(p->inner, pub, &written, gin)) return false;
+    if (gin[0])
+        wick_copy_(c, slice, gin[0], NULL);
+    else
+        wick_zero_(c, slice);
+    gin[0] = whole;
+    return !pub->error;
+}
+
+static const node_class copy_slices_class = {"CopySlices", copy_slices_apply, copy_slices_destroy};
+
+bool rebase_history(context_impl *c, tensor_impl *t, wick_node *inner) {
+    tensor_impl *base = t->base;
+    node_edge edge;
+    if (!edge_of(c, &base->pub, &edge)) return false;
+    wick_node *node = node_new(c, &copy_slices_class, NULL, inner->edge_count ? inner->edge_count : 1, 1, 0, NULL, 0);
+    copy_slices *p = node ? rt_calloc(c->rt, sizeof *p) : NULL;
+    if (!p) {
+        if (edge.fn) node_release(edge.fn, c);
+        if (node) node_release(node, c);
+        return !FAIL(c, OUT_OF_MEMORY, "cannot allocate a graph node");
+    }
+    node->payload = p;
+    node_set_edge(c, node, 0, edge);
+    for (int i = 1; i < inner->edge_count; ++i)
+        if (inner->edges[i].fn)
+            node_set_edge(c, node, i, (node_edge){node_retain(inner->edges[i].fn), inner->edges[i].nr});
+    node->sequence = ++c->sequence;
+    p->inner = node_retain(inner);
+    p->base = geometry_of(c->rt, &base->pub);
+    p->view = geometry_of(c->rt, &t->pub);
+    bool ok = p->base && p->view && node_set_meta(c, node, 0, &base->pub);
+    if (ok) {
+        tensor_set_history(base, node, 0);
+        t->attr_version = UINT64_MAX; /* its own history is made from the base's when asked for */
+        ok = tensor_grad_fn(c, t) != NULL;
+    } else {
+        FAIL(c, OUT_OF_MEMORY, "cannot allocate a graph node");
+    }
+    node_release(node, c);
+    return ok;
+}

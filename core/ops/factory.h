@@ -1,0 +1,1 @@
+/* Rules of factory.inc. Included by rows.h only. */

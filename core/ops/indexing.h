@@ -1,0 +1,1 @@
+/* Rules of indexing.inc. Included by rows.h only. */

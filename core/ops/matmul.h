@@ -1,0 +1,1 @@
+/* Rules of matmul.inc. Included by rows.h only. */

@@ -1,0 +1,1 @@
+/* Rules of nn.inc. Included by rows.h only. */

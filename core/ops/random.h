@@ -1,0 +1,1 @@
+/* Rules of random.inc. Included by rows.h only. */

@@ -1,0 +1,1 @@
+/* Rules of reduction.inc. Included by rows.h only. */

@@ -1,0 +1,1 @@
+/* Rules of view.inc. Included by rows.h only. */

@@ -1,0 +1,216 @@
+/* Elements from one tensor to another: across shapes, dtypes, lazy signs and devices. */
+#include <string.h>
+
+#include "copy.h"
+#include "op_ids.h"
+
+#define LAZY (WICK_TENSOR_CONJ | WICK_TENSOR_NEG)
+
+static const op_entry *entry(const context_impl *c, int id) { return &c->rt->ops->entries[id]; }
+
+/* ---- aliases on the stack: what a kernel is shown of a tensor ---- */
+typedef struct alias {
+    wick_tensor tensor;
+    wick_dim strides[WICK_MAX_DIMS];
+} alias;
+
+/* The stored values of `t`, its lazy signs left aside. */
+static void alias_stored(alias *a, const wick_tensor *t) {
+    a->tensor = *t;
+    a->tensor.flags &= (uint16_t)~LAZY;
+}
+
+/* The stored values of `src` in the shape of `like`. */
+static wick_status *alias_expanded(alias *a, const wick_tensor *src, const wick_tensor *like) {
+    char from[SIZES_TEXT], to[SIZES_TEXT];
+    int missing = like->ndim - src->ndim;
+    alias_stored(a, src);
+    bool fits = missing >= 0;
+    for (int i = 0; fits && i < like->ndim; ++i) {
+        int k = i - missing;
+        bool repeated = k < 0 || (src->sizes[k] == 1 && like->sizes[i] != 1);
+        fits = repeated || src->sizes[k] == like->sizes[i];
+        a->strides[i] = repeated ? 0 : src->strides[k];
+    }
+    if (!fits)
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "output with shape %s doesn't match the broadcast shape %s",
+                          format_sizes(like->ndim, like->sizes, to, sizeof to),
+                          format_sizes(src->ndim, src->sizes, from, sizeof from));
+    bool same = src->ndim == like->ndim && src->numel == like->numel;
+    if (!same) a->tensor.flags &= (uint16_t)~WICK_TENSOR_CONTIGUOUS;
+    a->tensor.ndim = like->ndim;
+    a->tensor.numel = like->numel;
+    a->tensor.sizes = like->sizes;
+    a->tensor.strides = a->strides;
+    return NULL;
+}
+
+/* ---- within a device ---- */
+static wick_status *copy_within(context_impl *c, wick_tensor *dst, wick_tensor *src) {
+    wick_value values[] = {wick_value_tensor(dst), wick_value_tensor(src), wick_value_bool(false),
+                           wick_value_tensor(dst)};
+    return kernel_run(c, entry(c, OP_ID_copy_), dst->device, values, 3, 1, (wick_dtype)dst->dtype);
+}
+
+static wick_status *apply_in_place(context_impl *c, int op, wick_tensor *t) {
+    wick_value values[] = {wick_value_tensor(t), wick_value_tensor(t)};
+    return kernel_run(c, entry(c, op), t->device, values, 1, 1, (wick_dtype)t->dtype);
+}
+
+/* Stored values came over as they were; where the two tensors read them differently, the target's change. */
+static wick_status *settle_signs(context_impl *c, wick_tensor *dst, const wick_tensor *src) {
+    unsigned differ = (src->flags ^ dst->flags) & LAZY;
+    wick_dtype dtype = (wick_dtype)dst->dtype;
+    alias a;
+    if (!differ) return NULL;
+    alias_stored(&a, dst);
+    if (differ & WICK_TENSOR_CONJ && wick_dtype_is_complex(dtype) && wick_dtype_is_complex((wick_dtype)src->dtype))
+        WICK_TRY(apply_in_place(c, OP_ID_conj_physical, &a.tensor));
+    if (differ & WICK_TENSOR_NEG && dtype != WICK_BOOL) WICK_TRY(apply_in_place(c, OP_ID_neg, &a.tensor));
+    return NULL;
+}
+
+static bool same_elements(const wick_tensor *a, const wick_tensor *b) {
+    size_t bytes = sizeof *a->sizes * a->ndim;
+    return a->storage == b->storage && a->offset == b->offset && a->dtype == b->dtype && a->ndim == b->ndim &&
+           ((a->flags ^ b->flags) & LAZY) == 0 && !memcmp(a->sizes, b->sizes, bytes) &&
+           !memcmp(a->strides, b->strides, bytes);
+}
+
+/* ---- between devices: row-major bytes ---- */
+static uint64_t byte_offset(const wick_tensor *t) { return (uint64_t)t->offset * wick_dtype_bytes((wick_dtype)t->dtype); }
+
+static wick_status *synchronize(const device_type *type, int index) {
+    const wick_backend *b = type->backend;
+    return !type->host && WICK_HAS(b, wick_backend, synchronize) ? b->synchronize(type->instance, index) : NULL;
+}
+
+static wick_status *bytes_to_host(const device_type *type, const wick_tensor *src, void *buffer, uint64_t bytes) {
+    if (!type->addressable)
+        return type->memory->copy_to_host(type->instance, src->device.index, &src->storage->memory, byte_offset(src), buffer,
+                                          bytes);
+    WICK_TRY(synchronize(type, src->device.index));
+    memcpy(buffer, wick_data(src), bytes);
+    return NULL;
+}
+
+static wick_status *bytes_from_host(const device_type *type, const wick_tensor *dst, const void *buffer, uint64_t bytes) {
+    if (!type->addressable)
+        return type->memory->copy_from_host(type->instance, dst->device.index, &dst->storage->memory, byte_offset(dst),
+                                            buffer, bytes);
+    WICK_TRY(synchronize(type, dst->device.index));
+    memcpy(wick_data(dst), buffer, bytes);
+    return NULL;
+}
+
+/* Both row-major, of one dtype and size. */
+static wick_status *transfer(context_impl *c, wick_tensor *dst, const wick_tensor *src) {
+    device_type *from = rt_device(c->rt, src->device.type), *to = rt_device(c->rt, dst->device.type);
+    uint64_t bytes = (uint64_t)dst->numel * wick_dtype_bytes((wick_dtype)dst->dtype);
+    if (to->addressable) {
+        WICK_TRY(synchronize(to, dst->device.index));
+        return bytes_to_host(from, src, wick_data(dst), bytes);
+    }
+    if (from->addressable) {
+        WICK_TRY(synchronize(from, src->device.index));
+        return bytes_from_host(to, dst, wick_data(src), bytes);
+    }
+    void *bounce = rt_alloc(c->rt, bytes);
+    if (!bounce) return WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate %llu bytes to copy between devices",
+                                   (unsigned long long)bytes);
+    wick_status *s = bytes_to_host(from, src, bounce, bytes);
+    if (!s) s = bytes_from_host(to, dst, bounce, bytes);
+    rt_free(c->rt, bounce);
+    return s;
+}
+
+/* `src` itself if it is row-major and of `dtype`, else a copy that is; *owned says that it is a copy. */
+static wick_status *pack(context_impl *c, wick_tensor *src, wick_dtype dtype, wick_tensor **out, bool *owned) {
+    *owned = !wick_is_contiguous(src) || src->dtype != dtype;
+    *out = src;
+    if (!*owned) return NULL;
+    WICK_TRY(tensor_new(c, dtype, src->ndim, src->sizes, NULL, src->device, out));
+    wick_status *s = copy_within(c, *out, src);
+    if (s) tensor_release(impl(*out), c);
+    return s;
+}
+
+static wick_status *land(context_impl *c, wick_tensor *dst, const wick_tensor *packed) {
+    alias expanded;
+    wick_tensor *staged;
+    if (wick_is_contiguous(dst) && dst->numel == packed->numel) return transfer(c, dst, packed);
+    WICK_TRY(tensor_new(c, (wick_dtype)packed->dtype, packed->ndim, packed->sizes, NULL, dst->device, &staged));
+    wick_status *s = transfer(c, staged, packed);
+    if (!s) s = alias_expanded(&expanded, staged, dst);
+    if (!s) s = copy_within(c, dst, &expanded.tensor);
+    tensor_release(impl(staged), c);
+    return s;
+}
+
+static wick_status *copy_between(context_impl *c, wick_tensor *dst, wick_tensor *src) {
+    wick_tensor *packed;
+    bool owned;
+    WICK_TRY(pack(c, src, (wick_dtype)dst->dtype, &packed, &owned));
+    wick_status *s = land(c, dst, packed);
+    if (owned) tensor_release(impl(packed), c);
+    return s;
+}
+
+/* ---- what the core offers ---- */
+wick_status *tensor_write(context_impl *c, wick_tensor *t, const void *buffer) {
+    uint64_t bytes = (uint64_t)t->numel * wick_dtype_bytes((wick_dtype)t->dtype);
+    if (!bytes || t->device.type == WICK_DEVICE_TYPE_META) return NULL;
+    return bytes_from_host(rt_device(c->rt, t->device.type), t, buffer, bytes);
+}
+
+wick_status *tensor_read(context_impl *c, const wick_tensor *t, void *buffer) {
+    uint64_t bytes = (uint64_t)t->numel * wick_dtype_bytes((wick_dtype)t->dtype);
+    wick_tensor *plain;
+    if (!bytes) return NULL;
+    if (t->device.type == WICK_DEVICE_TYPE_META)
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "Cannot copy out of meta tensor; no data!");
+    const device_type *type = rt_device(c->rt, t->device.type);
+    if (wick_is_contiguous(t) && !(t->flags & LAZY)) return bytes_to_host(type, t, buffer, bytes);
+    WICK_TRY(tensor_new(c, (wick_dtype)t->dtype, t->ndim, t->sizes, NULL, t->device, &plain));
+    wick_status *s = tensor_copy_data(c, plain, t);
+    if (!s) s = bytes_to_host(type, plain, buffer, bytes);
+    tensor_release(impl(plain), c);
+    return s;
+}
+
+wick_status *tensor_copy_data(context_impl *c, wick_tensor *dst, const wick_tensor *src) {
+    alias to, from;
+    WICK_TRY(alias_expanded(&from, src, dst));
+    if (dst->device.type == WICK_DEVICE_TYPE_META || dst->numel == 0 || same_elements(dst, src)) return NULL;
+    if (src->device.type == WICK_DEVICE_TYPE_META)
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "Cannot copy out of meta tensor; no data!");
+    alias_stored(&to, dst);
+    if (wick_device_equal(dst->device, src->device)) {
+        WICK_TRY(copy_within(c, &to.tensor, &from.tensor));
+    } else {
+        alias_stored(&from, src);
+        WICK_TRY(copy_between(c, &to.tensor, &from.tensor));
+    }
+    return settle_signs(c, dst, src);
+}
+
+wick_status *tensor_resize(context_impl *c, wick_tensor *t, int ndim, const wick_dim *sizes) {
+    int64_t numel, last;
+    WICK_TRY(geometry_check(ndim, sizes, &numel, NULL));
+    if (ndim == t->ndim && !memcmp(sizes, t->sizes, sizeof *sizes * (size_t)ndim)) return NULL;
+    last = wick_dim_mul(wick_dim_add(numel, t->offset), (wick_dim)wick_dtype_bytes((wick_dtype)t->dtype));
+    if (last < 0) return WICK_ERROR(WICK_INVALID_ARGUMENT, "the new size has too many elements");
+    if (numel) WICK_TRY(storage_resize(c, t->storage, (uint64_t)last));
+    return tensor_set_geometry(impl(t), ndim, sizes, NULL, t->offset);
+}
+
+wick_tensor *tensor_resolve(context_impl *c, wick_tensor *t) {
+    wick_tensor *plain;
+    if (!(t->flags & LAZY)) return t;
+    if (fail(c, tensor_new(c, (wick_dtype)t->dtype, t->ndim, t->sizes, NULL, t->device, &plain))) return NULL;
+    wick_status *s = tensor_copy_data(c, plain, t);
+    if (!s) return scope_own(c, plain);
+    tensor_release(impl(plain), c);
+    fail(c, s);
+    return NULL;
+}

@@ -1,0 +1,12 @@
+/* Elements to and from host buffers, row-major. Both wait for the device. */
+#ifndef WICK_CORE_COPY_H
+#define WICK_CORE_COPY_H
+
+#include "dispatch.h"
+
+/* `t` is row-major; `buffer` holds numel elements of its dtype. */
+wick_status *tensor_write(context_impl *c, wick_tensor *t, const void *buffer);
+/* Any strides and lazy signs. */
+wick_status *tensor_read(context_impl *c, const wick_tensor *t, void *buffer);
+
+#endif

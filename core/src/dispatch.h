@@ -1,0 +1,100 @@
+/* From a call to a kernel: the operator table, key handlers, execution.
+ *
+ * A call passes  op_call1 / wick_call -> dispatch (keys, device) -> handlers by rank -> execute (kernel, decomposition,
+ * fallback, error). Without a key above DENSE it goes to execute at once. */
+#ifndef WICK_CORE_DISPATCH_H
+#define WICK_CORE_DISPATCH_H
+
+#include "runtime.h"
+
+#define OP_MAX_SAVES 10
+
+/* One tensor that a gradient rule wants kept. */
+typedef struct op_save {
+    uint8_t result;  /* 1: a return, 0: an argument */
+    uint8_t index;
+    int8_t only_if;  /* kept only if this argument needs a gradient; -1 always */
+} op_save;
+
+typedef struct wick_op {
+    const op_row *def;
+    op_arg *args, *rets;
+    int16_t id;       /* in op_ids.h */
+    int16_t row;      /* index of the row: kernels and fallback counts */
+    int16_t functional_id;
+    uint8_t variant;  /* op_variant */
+    uint8_t nargs, nrets;
+    uint8_t base_nargs; /* of the functional variant */
+    uint8_t ret_list;
+    uint8_t tensor_arg_count, list_arg_count;
+    uint8_t tensor_args[OP_MAX_ARGS]; /* indices of Tensor and Tensor? arguments */
+    uint8_t list_args[4];             /* indices of Tensor[] arguments */
+    int8_t device_arg;                /* index of a Device argument, -1 */
+    int8_t mutated_arg;               /* first one written to, -1 */
+    uint8_t save_count;
+    op_save saves[OP_MAX_SAVES];
+    uint32_t required_tensors; /* bit i: argument i may not be None */
+    uint32_t mutated_args;     /* bit i: argument i is written to */
+    char name[96];             /* "add_.Tensor" */
+    char backward_name[64];    /* "AddBackward0" */
+} op_entry;
+
+struct op_table {
+    op_entry *entries;
+    int count, rows;
+    const op_entry **by_name; /* sorted */
+    op_arg *arena; /* every entry's args and rets */
+};
+
+wick_status *op_table_create(wick_runtime *rt, const op_table **out);
+void op_table_destroy(wick_runtime *rt, const op_table *table);
+/* By name or full schema text, with or without "aten::". */
+const op_entry *op_table_find(const op_table *table, const char *name);
+int op_table_rows(const op_table *table);
+const char *op_full_name(const wick_op *op);
+
+/* Called by the generated typed functions: arguments complete, in schema order. */
+wick_tensor *op_call1(wick_context *c, int op_id, const wick_value *args, int nargs);
+bool op_calln(wick_context *c, int op_id, const wick_value *args, int nargs, wick_value *rets, int nrets);
+
+/* A call on its way down. */
+typedef struct call_frame {
+    const op_entry *op;
+    const wick_value *args;
+    wick_value *rets;
+    uint64_t keys;
+    wick_device device;
+} call_frame;
+
+/* Goes on below `rank`. */
+bool dispatch_below(context_impl *c, call_frame *f, int rank);
+/* The bottom: view rule, core function, kernel, decomposition, fallback. */
+bool execute(context_impl *c, call_frame *f);
+/* Runs a decomposition in a scope of its own; its returns go to the scope around. */
+bool execute_compose(context_impl *c, call_frame *f);
+/* The autograd layer (autograd/record.c). */
+bool autograd_dispatch(context_impl *c, call_frame *f);
+
+/* Runs the device's own kernel for row `op` on given values (nargs + nouts), without any rule. NULL: no kernel. */
+bool kernel_exists(wick_runtime *rt, wick_device device, const op_entry *op);
+wick_status *kernel_run(context_impl *c, const op_entry *op, wick_device device, const wick_value *values, int nargs,
+                        int nouts, wick_dtype compute);
+
+void *dispatch_workspace(context_impl *c, size_t bytes);
+wick_status *dispatch_resize_output(const wick_kernel_call *call, int output, int ndim, const wick_dim *sizes);
+
+/* ---- shape rules' helpers (infer.c) ---- */
+static inline wick_tensor *arg_tensor(const wick_value *args, int i) {
+    return args[i].tag == WICK_TAG_TENSOR ? args[i].as.tensor : NULL;
+}
+/* PyTorch's result type over the tensor arguments (dimensioned > 0-dim > wrapped numbers). */
+wick_status *infer_result_type(const op_infer *ix, wick_dtype *out);
+/* The shape rule of POINTWISE rows that name none: broadcast, promote, and as the row's flags say. */
+wick_status *infer_pointwise(op_infer *ix);
+wick_dtype dtype_to_real(wick_dtype d); /* c64 -> f32; others unchanged */
+/* Broadcasts sizes of b into a. */
+wick_status *infer_broadcast(int *ndim, wick_dim *sizes, int b_ndim, const wick_dim *b_sizes);
+/* -n..n-1 -> 0..n-1, with PyTorch's error text. A 0-dim tensor has the dims -1 and 0. */
+wick_status *wrap_dim(int64_t dim, int ndim, int *out);
+
+#endif

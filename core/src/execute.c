@@ -1,0 +1,490 @@
+/* The bottom of a call: shape rule, outputs, casts, the kernel; or a view rule; or a decomposition; or the fallback. */
+#include <stdio.h>
+
+#include "dispatch.h"
+#include "op_ids.h"
+
+/* ---- kernels ---- */
+static bool slot_takes(const kernel_slot *slot, wick_dtype compute) {
+    return slot->fn && (!slot->dtypes || !compute || slot->dtypes & WICK_DTYPE_BIT(compute));
+}
+
+static const kernel_slot *find_kernel(wick_runtime *rt, wick_device device, const op_entry *op) {
+    device_type *type = rt_device(rt, device.type);
+    return type && type->kernels[op->row].fn ? &type->kernels[op->row] : NULL;
+}
+
+bool kernel_exists(wick_runtime *rt, wick_device device, const op_entry *op) { return find_kernel(rt, device, op); }
+
+static wick_status *slot_run(context_impl *c, const kernel_slot *slot, const op_entry *op, wick_device device,
+                             const wick_value *values, int nargs, int nouts, wick_dtype compute) {
+    wick_kernel_call call;
+    call.struct_size = sizeof call;
+    call.nargs = (uint16_t)nargs;
+    call.nouts = (uint16_t)nouts;
+    call.op = op;
+    call.values = values;
+    call.data = slot->data;
+    call.instance = rt_device(c->rt, device.type)->instance;
+    call.host = c->pub.host;
+    call.context = PUB(c);
+    call.stream = NULL;
+    call.philox = &c->philox;
+    call.device = device;
+    call.flags = (c->modes.deterministic ? WICK_CALL_DETERMINISTIC : 0) | (c->modes.tf32 ? WICK_CALL_TF32 : 0);
+    call.compute_dtype = compute;
+    int used = c->workspaces_used;
+    wick_status *s = slot->fn(&call);
+    c->workspaces_used = used;
+    return s;
+}
+
+wick_status *kernel_run(context_impl *c, const op_entry *op, wick_device device, const wick_value *values, int nargs,
+                        int nouts, wick_dtype compute) {
+    const kernel_slot *slot = find_kernel(c->rt, device, op);
+    char name[64];
+    if (!slot)
+        return WICK_ERROR(WICK_UNSUPPORTED, "device %s has no kernel %s",
+                          wick_device_format(c->rt, device, name, sizeof name), op->name);
+    return slot_run(c, slot, op, device, values, nargs, nouts, compute);
+}
+
+void *dispatch_workspace(context_impl *c, size_t bytes) {
+    if (c->workspaces_used >= WORKSPACES) return NULL;
+    workspace *w = &c->workspaces[c->workspaces_used];
+    if (w->bytes < bytes) {
+        rt_free(c->rt, w->data);
+        w->bytes = 0;
+        w->data = rt_alloc(c->rt, bytes);
+        if (!w->data) return NULL;
+        w->bytes = bytes;
+    }
+    c->workspaces_used++;
+    return w->data;
+}
+
+wick_status *dispatch_resize_output(const wick_kernel_call *call, int output, int ndim, const wick_dim *sizes) {
+    context_impl *c = ctx(call->context);
+    tensor_impl *t = impl(call->values[call->nargs + output].as.tensor);
+    int64_t numel;
+    WICK_TRY(geometry_check(ndim, sizes, &numel, NULL));
+    WICK_TRY(storage_resize(c, t->pub.storage, (uint64_t)(numel + t->pub.offset) * wick_dtype_bytes(t->pub.dtype)));
+    return tensor_set_geometry(t, ndim, sizes, NULL, t->pub.offset);
+}
+
+/* ---- one execution of a kernel row ---- */
+#define MAX_VALUES (OP_MAX_ARGS + OP_MAX_RETS)
+#define MAX_TEMPS (OP_MAX_ARGS + OP_MAX_RETS)
+
+typedef struct execution {
+    context_impl *c;
+    call_frame *f;
+    const kernel_slot *slot;
+    op_infer ix;
+    int nargs, nouts;
+    wick_value values[MAX_VALUES];
+    wick_tensor *targets[OP_MAX_RETS]; /* given by the caller; NULL: fresh */
+    wick_tensor *fresh[OP_MAX_RETS];   /* owned until handed to the scope */
+    wick_tensor *temps[MAX_TEMPS];     /* casts and copies, released afterwards */
+    int temp_count;
+} execution;
+
+static wick_status *keep_temp(execution *x, wick_tensor *t, int value) {
+    x->temps[x->temp_count++] = t;
+    x->values[value].as.tensor = t;
+    return NULL;
+}
+
+/* A copy of `t` with another dtype, device or row-major layout, made by the device's own copy kernel. */
+static wick_status *make_copy(execution *x, const wick_tensor *t, wick_dtype dtype, wick_tensor **out) {
+    WICK_TRY(tensor_new(x->c, dtype, t->ndim, t->sizes, NULL, x->f->device, out));
+    (*out)->flags |= t->flags & WICK_TENSOR_WRAPPED_NUMBER;
+    wick_status *s = tensor_copy_data(x->c, *out, t);
+    if (s) tensor_release(impl(*out), x->c);
+    return s;
+}
+
+static wick_status *prepare_input(execution *x, int i) {
+    wick_tensor *t = arg_tensor(x->values, i), *copy;
+    if (!t) return NULL;
+    bool cast = x->ix.compute && x->ix.cast_args >> i & 1 && t->dtype != x->ix.compute;
+    bool fused = cast && x->slot->flags & WICK_KERNEL_FUSED_CAST;
+    bool strided = x->slot->flags & WICK_KERNEL_CONTIGUOUS && !wick_is_contiguous(t);
+    bool elsewhere = !wick_device_equal(t->device, x->f->device) && !(x->f->op->def->flags & MIXED_DEVICE);
+    if ((!cast || fused) && !strided && !elsewhere) return NULL;
+    WICK_TRY(make_copy(x, t, cast && !fused ? x->ix.compute : (wick_dtype)t->dtype, &copy));
+    return keep_temp(x, copy, i);
+}
+
+static wick_status *check_overlap(const op_entry *op, const wick_tensor *t) {
+    for (int i = 0; i < t->ndim; ++i)
+        if (t->sizes[i] > 1 && t->strides[i] == 0)
+            return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                              "%s: unsupported operation: more than one element of the written-to tensor refers to a "
+                              "single memory location. Please clone() the tensor before performing the operation.",
+                              op->name);
+    return NULL;
+}
+
+static bool same_sizes(const wick_tensor *t, const op_meta *m) {
+    return t->ndim == m->ndim && !memcmp(t->sizes, m->sizes, sizeof *t->sizes * (size_t)m->ndim);
+}
+
+/* In-place targets must have the result's shape; out= targets are resized to it. */
+static wick_status *check_target(execution *x, wick_tensor *t, const op_meta *m) {
+    const op_entry *op = x->f->op;
+    char a[SIZES_TEXT], b[SIZES_TEXT];
+    if (!wick_dtype_can_cast(m->dtype, (wick_dtype)t->dtype))
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "%s: result type %s can't be cast to the desired output type %s", op->name,
+                          wick_dtype_name(m->dtype), wick_dtype_name((wick_dtype)t->dtype));
+    if (!same_sizes(t, m)) {
+        if (op->variant != VARIANT_OUT)
+            return WICK_ERROR(WICK_INVALID_ARGUMENT, "%s: output with shape %s doesn't match the broadcast shape %s",
+                              op->name, format_sizes(t->ndim, t->sizes, a, sizeof a),
+                              format_sizes(m->ndim, m->sizes, b, sizeof b));
+        WICK_TRY(tensor_resize(x->c, t, m->ndim, m->sizes));
+    }
+    return check_overlap(op, t);
+}
+
+/* True if the kernel may write straight into the target while it reads the inputs. */
+static bool writes_in_place(const execution *x, const wick_tensor *t, const op_meta *m) {
+    const op_entry *op = x->f->op;
+    if (t->dtype != m->dtype && !(x->slot && x->slot->flags & WICK_KERNEL_FUSED_CAST)) return false;
+    if (x->slot && x->slot->flags & WICK_KERNEL_CONTIGUOUS && !wick_is_contiguous(t)) return false;
+    if (!wick_device_equal(t->device, x->f->device)) return false;
+    for (int k = 0; k < op->tensor_arg_count; ++k) {
+        const wick_tensor *in = arg_tensor(x->values, op->tensor_args[k]);
+        if (!in || op->tensor_args[k] >= op->base_nargs || !wick_shares_storage(in, t)) continue;
+        bool same = in->offset == t->offset && in->ndim == t->ndim && in->dtype == t->dtype &&
+                    !memcmp(in->sizes, t->sizes, sizeof *t->sizes * t->ndim) &&
+                    !memcmp(in->strides, t->strides, sizeof *t->strides * t->ndim);
+        if (!same || !(op->def->flags & POINTWISE)) return false;
+    }
+    return true;
+}
+
+static wick_status *prepare_output(execution *x, int i) {
+    op_meta *m = &x->ix.outs[i];
+    wick_value *v = &x->values[x->nargs + i];
+    *v = wick_value_none();
+    if (m->absent) return NULL;
+    wick_tensor *target = x->targets[i];
+    if (target) WICK_TRY(check_target(x, target, m));
+    if (target && writes_in_place(x, target, m)) {
+        *v = wick_value_tensor(target);
+        return NULL;
+    }
+    WICK_TRY(tensor_new(x->c, m->dtype, m->ndim, m->sizes, m->has_strides ? m->strides : NULL, x->f->device, &x->fresh[i]));
+    *v = wick_value_tensor(x->fresh[i]);
+    return NULL;
+}
+
+static wick_status *finish_output(execution *x, int i) {
+    wick_tensor *target = x->targets[i];
+    if (!target) return NULL;
+    if (x->fresh[i]) {
+        WICK_TRY(tensor_copy_data(x->c, target, x->fresh[i]));
+        tensor_release(impl(x->fresh[i]), x->c);
+        x->fresh[i] = NULL;
+    }
+    version_bump(target);
+    return NULL;
+}
+
+static void advance_generator(execution *x) {
+    const wick_value *out = &x->values[x->nargs];
+    if (out->tag == WICK_TAG_TENSOR) x->c->philox.offset += ((uint64_t)out->as.tensor->numel + 3) / 4;
+}
+
+/* A kernel that wants row-major outputs must not be handed the shape rule's preserved strides. */
+static void plain_outputs(execution *x) {
+    for (int i = 0; i < x->nouts; ++i)
+        if (x->slot->flags & WICK_KERNEL_CONTIGUOUS) x->ix.outs[i].has_strides = false;
+}
+
+static wick_status *run(execution *x) {
+    const op_entry *op = x->f->op;
+    if (x->slot) plain_outputs(x);
+    for (int i = 0; i < x->nouts; ++i) WICK_TRY(prepare_output(x, i));
+    if (x->f->device.type != WICK_DEVICE_TYPE_META) {
+        for (int k = 0; k < op->tensor_arg_count; ++k)
+            if (op->tensor_args[k] < x->nargs) WICK_TRY(prepare_input(x, op->tensor_args[k]));
+        WICK_TRY(slot_run(x->c, x->slot, op, x->f->device, x->values, x->nargs, x->nouts, x->ix.compute));
+    }
+    if (op->def->flags & RANDOM) advance_generator(x);
+    for (int i = 0; i < x->nouts; ++i) WICK_TRY(finish_output(x, i));
+    return NULL;
+}
+
+static void execution_begin(execution *x, context_impl *c, call_frame *f) {
+    const op_entry *op = f->op;
+    x->c = c;
+    x->f = f;
+    x->nargs = op->base_nargs;
+    x->nouts = op->nrets;
+    x->temp_count = 0;
+    x->ix.c = PUB(c);
+    x->ix.op = op;
+    x->ix.args = f->args;
+    x->ix.compute = WICK_DTYPE_NONE;
+    x->ix.cast_args = UINT32_MAX;
+    memcpy(x->values, f->args, sizeof *f->args * (size_t)x->nargs);
+    for (int i = 0; i < x->nouts; ++i) {
+        x->fresh[i] = x->targets[i] = NULL;
+        x->ix.outs[i].absent = x->ix.outs[i].has_strides = false;
+        if (op->variant == VARIANT_OUT) x->targets[i] = arg_tensor(f->args, x->nargs + i);
+    }
+    if (op->variant == VARIANT_INPLACE || op->def->flags & MUTATES) x->targets[0] = arg_tensor(f->args, 0);
+}
+
+/* Gives the results to the caller, or drops everything. */
+static bool execution_end(execution *x, wick_status *s) {
+    for (int i = 0; i < x->temp_count; ++i) tensor_release(impl(x->temps[i]), x->c);
+    for (int i = 0; i < x->nouts; ++i) {
+        if (s && x->fresh[i]) tensor_release(impl(x->fresh[i]), x->c);
+        if (s) continue;
+        if (x->fresh[i] && !scope_own(x->c, x->fresh[i])) x->fresh[i] = NULL;
+        x->f->rets[i] = wick_value_tensor(x->fresh[i] ? x->fresh[i] : x->targets[i]);
+    }
+    return !fail(x->c, s) && !x->c->error;
+}
+
+/* ---- fallback and errors ---- */
+static wick_dtype shown_dtype(const execution *x) {
+    if (x->ix.compute) return x->ix.compute;
+    for (int k = 0; k < x->f->op->tensor_arg_count; ++k) {
+        const wick_tensor *t = arg_tensor(x->f->args, x->f->op->tensor_args[k]);
+        if (t) return (wick_dtype)t->dtype;
+    }
+    return WICK_DTYPE_NONE;
+}
+
+static bool no_kernel(execution *x) {
+    char device[64];
+    wick_device_format(x->c->rt, x->f->device, device, sizeof device);
+    const char *op = x->f->op->name;
+    if (find_kernel(x->c->rt, x->f->device, x->f->op))
+        return !FAIL(x->c, UNSUPPORTED, "%s is not implemented for dtype %s on device %s", op,
+                     wick_dtype_name(shown_dtype(x)), device);
+    return !FAIL(x->c, UNSUPPORTED, "%s has no kernel on device %s, no decomposition, and its fallback policy is error", op,
+                 device);
+}
+
+static bool may_fall_back(const execution *x) {
+    wick_runtime *rt = x->c->rt;
+    device_type *type = rt_device(rt, x->f->device.type);
+    wick_device host = wick_runtime_host(rt);
+    return type && type->fallback != FALLBACK_ERROR && !type->host && host.type &&
+           !(x->f->op->def->flags & (NO_FALLBACK | DYNAMIC_SHAPE)) && find_kernel(rt, host, x->f->op);
+}
+
+static wick_status *to_device(execution *x, const wick_tensor *t, wick_device device, wick_tensor **out) {
+    WICK_TRY(tensor_new(x->c, (wick_dtype)t->dtype, t->ndim, t->sizes, NULL, device, out));
+    wick_status *s = tensor_copy_data(x->c, *out, t);
+    if (s) tensor_release(impl(*out), x->c);
+    return s;
+}
+
+/* The same call with its tensors on the host; the results travel back. */
+static bool run_on_host(execution *x) {
+    context_impl *c = x->c;
+    device_type *type = rt_device(c->rt, x->f->device.type);
+    wick_value args[OP_MAX_ARGS], rets[OP_MAX_RETS];
+    const op_entry *op = &c->rt->ops->entries[x->f->op->functional_id];
+    if (atomic_fetch_add(&type->fallbacks[op->row], 1) == 0 && type->fallback == FALLBACK_WARN)
+        rt_log(c->rt, WICK_LOG_WARNING, "%s has no kernel on device %s: running on the host", op->name, type->name);
+    memcpy(args, x->f->args, sizeof *args * (size_t)x->nargs);
+    wick_scope scope = wick_scope_open(PUB(c));
+    wick_status *s = NULL;
+    for (int k = 0; !s && k < op->tensor_arg_count; ++k) {
+        wick_value *v = &args[op->tensor_args[k]];
+        if (v->tag != WICK_TAG_TENSOR) continue;
+        s = to_device(x, v->as.tensor, wick_runtime_host(c->rt), &v->as.tensor);
+        if (!s) scope_own(c, v->as.tensor);
+    }
+    call_frame host = {op, args, rets, WICK_KEY(DENSE), wick_runtime_host(c->rt)};
+    bool ok = !fail(c, s) && !c->error && execute(c, &host);
+    for (int i = 0; ok && i < x->nouts; ++i) {
+        wick_tensor *r = rets[i].as.tensor;
+        if (rets[i].tag != WICK_TAG_TENSOR) continue;
+        s = x->targets[i] ? tensor_copy_data(c, x->targets[i], r) : to_device(x, r, x->f->device, &x->fresh[i]);
+        if (!s && x->targets[i]) version_bump(x->targets[i]);
+        ok = !fail(c, s);
+    }
+    wick_scope_close(PUB(c), scope);
+    for (int i = 0; i < x->nouts; ++i) {
+        if (ok && x->fresh[i]) scope_own(c, x->fresh[i]);
+        else if (x->fresh[i]) tensor_release(impl(x->fresh[i]), c);
+        x->f->rets[i] = wick_value_tensor(x->fresh[i] ? x->fresh[i] : x->targets[i]);
+    }
+    return ok;
+}
+
+static bool execute_kernel(context_impl *c, call_frame *f) {
+    execution x;
+    execution_begin(&x, c, f);
+    op_infer_fn infer = f->op->def->infer;
+    if (!infer && f->op->def->flags & POINTWISE) infer = infer_pointwise;
+    if (!infer) return f->op->def->compose ? execute_compose(c, f) : no_kernel(&x);
+    wick_status *s = infer(&x.ix);
+    if (s) return !fail(c, wick_status_wrap(s, __FILE__, __LINE__, "%s: %s", f->op->name, wick_status_message(s)));
+    x.slot = find_kernel(c->rt, f->device, f->op);
+    bool meta = f->device.type == WICK_DEVICE_TYPE_META;
+    if (!meta && (!x.slot || !slot_takes(x.slot, x.ix.compute))) {
+        if (f->op->def->compose) return execute_compose(c, f);
+        return may_fall_back(&x) ? run_on_host(&x) : no_kernel(&x);
+    }
+    return execution_end(&x, run(&x));
+}
+
+/* ---- the fast path: elementwise on dense tensors of one shape and dtype ---- */
+static bool dense_alike(const op_entry *op, const wick_value *args, wick_tensor **first) {
+    *first = NULL;
+    for (int k = 0; k < op->tensor_arg_count; ++k) {
+        const wick_value *v = &args[op->tensor_args[k]];
+        if (v->tag != WICK_TAG_TENSOR) return false;
+        wick_tensor *t = v->as.tensor, *a = *first;
+        if ((t->flags & (WICK_TENSOR_CONTIGUOUS | WICK_TENSOR_WRAPPED_NUMBER)) != WICK_TENSOR_CONTIGUOUS) return false;
+        if (!a) {
+            *first = t;
+            continue;
+        }
+        if (t->dtype != a->dtype || t->ndim != a->ndim || !wick_device_equal(t->device, a->device)) return false;
+        for (int i = 0; i < t->ndim; ++i)
+            if (t->sizes[i] != a->sizes[i]) return false;
+    }
+    return *first != NULL;
+}
+
+static bool execute_dense(context_impl *c, call_frame *f, bool *done) {
+    const op_entry *op = f->op;
+    wick_tensor *like, *out;
+    wick_value values[MAX_VALUES];
+    *done = false;
+    if (!dense_alike(op, f->args, &like)) return true;
+    const uint32_t flags = op->def->flags;
+    wick_dtype compute = (wick_dtype)like->dtype;
+    if (op->def->infer && !(flags & FLOAT_FAST && wick_dtype_is_floating(compute))) return true;
+    const kernel_slot *slot = find_kernel(c->rt, f->device, op);
+    if (!slot || !slot_takes(slot, compute) || ((flags & PROMOTE_FLOAT) && compute < WICK_F16) || (flags & REAL_RESULT))
+        return true;
+    *done = true;
+    wick_status *s = tensor_new(c, flags & BOOL_RESULT ? WICK_BOOL : compute, like->ndim, like->sizes, NULL, f->device, &out);
+    if (WICK_UNLIKELY(s != NULL)) return !fail(c, s);
+    for (int i = 0; i < op->nargs; ++i) values[i] = f->args[i];
+    values[op->nargs] = wick_value_tensor(out);
+    s = slot_run(c, slot, op, f->device, values, op->nargs, 1, compute);
+    if (WICK_UNLIKELY(s != NULL)) {
+        tensor_release(impl(out), c);
+        return !fail(c, s);
+    }
+    f->rets[0] = wick_value_tensor(out);
+    return scope_own(c, out) != NULL;
+}
+
+/* ---- views ---- */
+static bool execute_view(context_impl *c, call_frame *f) {
+    const op_entry *op = f->op;
+    wick_tensor *self = arg_tensor(f->args, 0), *out;
+    op_view_geometry g;
+    g.dtype = WICK_DTYPE_NONE;
+    g.flip_flags = 0;
+    g.offset = self->offset;
+    wick_status *s = op->def->view(f->args, &g);
+    if (s) return !fail(c, wick_status_wrap(s, __FILE__, __LINE__, "%s: %s", op->name, wick_status_message(s)));
+    if (op->variant == VARIANT_INPLACE) {
+        if (fail(c, tensor_set_geometry(impl(self), g.ndim, g.sizes, g.strides, g.offset))) return false;
+        version_bump(self);
+        f->rets[0] = wick_value_tensor(self);
+        return true;
+    }
+    uint16_t flags = (uint16_t)((self->flags & (WICK_TENSOR_CONJ | WICK_TENSOR_NEG | WICK_TENSOR_INFERENCE)) ^ g.flip_flags);
+    s = tensor_new_view(c, self->storage, g.dtype ? g.dtype : (wick_dtype)self->dtype, g.ndim, g.sizes, g.strides, g.offset,
+                        flags, &out);
+    if (fail(c, s)) return false;
+    view_track(c, impl(out), impl(self));
+    f->rets[0] = wick_value_tensor(out);
+    return scope_own(c, out) != NULL;
+}
+
+/* ---- decompositions ---- */
+/* A result of the functional form goes where the in-place or out form wants it. */
+static bool store_result(context_impl *c, call_frame *f, int i, wick_tensor *result) {
+    wick_tensor *target = f->op->variant == VARIANT_OUT ? arg_tensor(f->args, f->op->base_nargs + i) : arg_tensor(f->args, 0);
+    char a[SIZES_TEXT], b[SIZES_TEXT];
+    bool same = target->ndim == result->ndim && !memcmp(target->sizes, result->sizes, sizeof *target->sizes * target->ndim);
+    if (!wick_dtype_can_cast((wick_dtype)result->dtype, (wick_dtype)target->dtype))
+        return !FAIL(c, INVALID_ARGUMENT, "%s: result type %s can't be cast to the desired output type %s", f->op->name,
+                     wick_dtype_name((wick_dtype)result->dtype), wick_dtype_name((wick_dtype)target->dtype));
+    if (!same && f->op->variant == VARIANT_INPLACE)
+        return !FAIL(c, INVALID_ARGUMENT, "%s: output with shape %s doesn't match the broadcast shape %s", f->op->name,
+                     format_sizes(target->ndim, target->sizes, a, sizeof a),
+                     format_sizes(result->ndim, result->sizes, b, sizeof b));
+    if (!same && fail(c, tensor_resize(c, target, result->ndim, result->sizes))) return false;
+    wick_value copy_args[3] = {wick_value_tensor(target), wick_value_tensor(result), wick_value_bool(false)};
+    f->rets[i] = wick_value_tensor(target);
+    return op_call1(PUB(c), OP_ID_copy_, copy_args, 3) != NULL;
+}
+
+/* Moves what a decomposition returned from its scope to the one around. */
+static bool hand_outward(context_impl *c, call_frame *f, wick_value *rets, int n, wick_scope scope) {
+    if (f->op->ret_list) {
+        uint32_t count = rets[0].count;
+        wick_tensor *const *items = rets[0].as.tensors;
+        for (uint32_t i = 0; i < count; ++i) wick_retain(items[i]);
+        wick_tensor **kept = rt_alloc(c->rt, sizeof *kept * (count + 1));
+        if (kept) memcpy(kept, items, sizeof *kept * count);
+        wick_scope_close(PUB(c), scope);
+        wick_tensor **array = kept ? scope_array(c, count) : NULL;
+        for (uint32_t i = 0; array && i < count; ++i) array[i] = scope_own(c, kept[i]);
+        rt_free(c->rt, kept);
+        if (!array) return !FAIL(c, OUT_OF_MEMORY, "%s: cannot return %u tensors", f->op->name, count);
+        f->rets[0] = wick_value_tensors(array, count);
+        return !c->error;
+    }
+    for (int i = 0; i < n; ++i)
+        if (rets[i].tag == WICK_TAG_TENSOR) wick_retain(rets[i].as.tensor);
+    wick_scope_close(PUB(c), scope);
+    for (int i = 0; i < n; ++i) {
+        if (rets[i].tag == WICK_TAG_TENSOR) scope_own(c, rets[i].as.tensor);
+        f->rets[i] = rets[i];
+    }
+    return !c->error;
+}
+
+bool execute_compose(context_impl *c, call_frame *f) {
+    const op_entry *op = f->op;
+    wick_value rets[OP_MAX_RETS];
+    if (!op->def->compose) return !FAIL(c, UNSUPPORTED, "%s: no decomposition", op->name);
+    int n = op->ret_list ? 1 : op->nrets;
+    for (int i = 0; i < n; ++i) rets[i] = wick_value_none();
+    wick_modes outer = c->modes;
+    if (op->def->kind != WICK_OP_IMPLICIT) {
+        c->modes.exclude_keys |= WICK_KEY(AUTOGRAD);
+        c->modes.grad = 0;
+    }
+    wick_scope scope = wick_scope_open(PUB(c));
+    op->def->compose(PUB(c), f->args, rets);
+    bool ok = !c->error;
+    bool derived = op->variant != VARIANT_FUNCTIONAL;
+    for (int i = 0; ok && derived && i < n; ++i)
+        if (rets[i].tag == WICK_TAG_TENSOR) ok = store_result(c, f, i, rets[i].as.tensor);
+    if (!ok || derived)
+        wick_scope_close(PUB(c), scope);
+    else
+        ok = hand_outward(c, f, rets, n, scope);
+    c->modes = outer;
+    return ok;
+}
+
+bool execute(context_impl *c, call_frame *f) {
+    const op_row *row = f->op->def;
+    if (row->flags & POINTWISE && f->op->variant == VARIANT_FUNCTIONAL) {
+        bool done, ok = execute_dense(c, f, &done);
+        if (done || !ok) return ok;
+    }
+    if (row->kind == WICK_OP_VIEW) return execute_view(c, f);
+    if (row->kind == WICK_OP_CORE || row->kind == WICK_OP_IMPLICIT) return execute_compose(c, f);
+    return execute_kernel(c, f);
+}

@@ -1,0 +1,367 @@
+/* Tensors and storages: one block holds a fresh tensor, its storage and, when small, its data. */
+#include <stdio.h>
+
+#include "../autograd/node.h"
+#include "memory.h"
+#include "runtime.h"
+
+typedef struct block {
+    storage_impl storage;
+    tensor_impl tensor;
+    _Alignas(16) char data[];
+} block;
+
+#define BLOCK_BYTES 448  /* what the context's free list keeps */
+#define INLINE_BYTES 512 /* data up to this size lives in the block */
+#define BLOCKS_KEPT 512
+#define CREDITS 64
+
+/* ---- counting live objects without an atomic per object ---- */
+static bool take_credit(context_impl *c) {
+    if (c->credit <= 0) {
+        atomic_fetch_add_explicit(&c->rt->references, CREDITS, memory_order_relaxed);
+        atomic_fetch_add_explicit(&c->rt->live, CREDITS, memory_order_relaxed);
+        c->credit = CREDITS;
+    }
+    c->credit--;
+    return true;
+}
+
+static void give_credit(wick_runtime *rt, context_impl *c) {
+    if (c) {
+        c->credit++;
+        return;
+    }
+    atomic_fetch_sub_explicit(&rt->live, 1, memory_order_relaxed);
+    runtime_drop(rt);
+}
+
+/* ---- blocks ---- */
+static void *block_take(context_impl *c, size_t bytes) {
+    if (bytes > BLOCK_BYTES) return rt_alloc(c->rt, bytes);
+    void *b = c->blocks;
+    if (!b) return rt_alloc(c->rt, BLOCK_BYTES);
+    c->blocks = *(void **)b;
+    c->block_count--;
+    return b;
+}
+
+static void block_give(wick_runtime *rt, context_impl *c, void *b, bool small) {
+    if (!c || !small || c->block_count >= BLOCKS_KEPT) {
+        rt_free(rt, b);
+        return;
+    }
+    *(void **)b = c->blocks;
+    c->blocks = b;
+    c->block_count++;
+}
+
+/* ---- geometry ---- */
+char *format_sizes(int ndim, const wick_dim *sizes, char *buffer, size_t bytes) {
+    size_t used = (size_t)snprintf(buffer, bytes, "[");
+    for (int i = 0; i < ndim && used < bytes; ++i)
+        used += (size_t)snprintf(buffer + used, bytes - used, i ? ", %lld" : "%lld", (long long)sizes[i]);
+    if (used < bytes) snprintf(buffer + used, bytes - used, "]");
+    return buffer;
+}
+
+wick_status *geometry_check(int ndim, const wick_dim *sizes, int64_t *out_numel, wick_dim *strides) {
+    char text[SIZES_TEXT];
+    if (ndim < 0 || ndim > WICK_MAX_DIMS)
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "a tensor of %d dimensions, wanted at most %d", ndim, WICK_MAX_DIMS);
+    wick_dim step = 1;
+    bool empty = false;
+    for (int i = ndim - 1; i >= 0; --i) {
+        if (sizes[i] < 0)
+            return WICK_ERROR(WICK_INVALID_ARGUMENT, "size %lld at dimension %d of %s is negative", (long long)sizes[i], i,
+                              format_sizes(ndim, sizes, text, sizeof text));
+        if (strides) strides[i] = step;
+        empty |= sizes[i] == 0;
+        step = wick_dim_mul(step, sizes[i] ? sizes[i] : 1);
+    }
+    if (step == WICK_DIM_INVALID || step > (INT64_MAX >> 5))
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "size %s has too many elements",
+                          format_sizes(ndim, sizes, text, sizeof text));
+    *out_numel = empty ? 0 : step;
+    return NULL;
+}
+
+bool geometry_contiguous(int ndim, const wick_dim *sizes, const wick_dim *strides) {
+    wick_dim expected = 1;
+    for (int i = ndim - 1; i >= 0; --i) {
+        if (sizes[i] == 0) return true;
+        if (sizes[i] != 1 && strides[i] != expected) return false;
+        expected *= sizes[i];
+    }
+    return true;
+}
+
+int64_t geometry_span(int ndim, const wick_dim *sizes, const wick_dim *strides) {
+    wick_dim span = 1;
+    for (int i = 0; i < ndim; ++i) {
+        if (sizes[i] == 0) return 0;
+        if (strides[i] < 0) return WICK_DIM_INVALID;
+        span = wick_dim_add(span, wick_dim_mul(sizes[i] - 1, strides[i]));
+    }
+    return span;
+}
+
+/* ---- construction ---- */
+static wick_status *dims_reserve(tensor_impl *t, int ndim, wick_dim **sizes, wick_dim **strides) {
+    int room = t->dims_capacity ? (int)t->dims_capacity : TENSOR_INLINE_DIMS;
+    wick_dim *dims = t->dims_capacity ? (wick_dim *)t->pub.sizes : t->dims;
+    if (ndim > room) {
+        dims = rt_alloc(t->rt, sizeof *dims * 2 * (size_t)ndim);
+        if (!dims) return WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate the sizes of a tensor");
+        if (t->dims_capacity) rt_free(t->rt, (void *)t->pub.sizes);
+        t->dims_capacity = (uint32_t)ndim;
+        room = ndim;
+    }
+    *sizes = dims;
+    *strides = dims + room;
+    return NULL;
+}
+
+wick_status *tensor_set_geometry(tensor_impl *t, int ndim, const wick_dim *sizes, const wick_dim *strides,
+                                 int64_t offset) {
+    wick_dim contiguous[WICK_MAX_DIMS], *own_sizes = NULL, *own_strides = NULL;
+    int64_t numel;
+    WICK_TRY(geometry_check(ndim, sizes, &numel, strides ? NULL : contiguous));
+    wick_dim kept[WICK_MAX_DIMS]; /* sizes may alias the tensor's own */
+    memcpy(kept, sizes, sizeof *kept * (size_t)ndim);
+    if (strides) memcpy(contiguous, strides, sizeof *kept * (size_t)ndim);
+    WICK_TRY(dims_reserve(t, ndim, &own_sizes, &own_strides));
+    memcpy(own_sizes, kept, sizeof *kept * (size_t)ndim);
+    memcpy(own_strides, contiguous, sizeof *kept * (size_t)ndim);
+    t->pub.ndim = (uint8_t)ndim;
+    t->pub.sizes = own_sizes;
+    t->pub.strides = own_strides;
+    t->pub.offset = offset;
+    t->pub.numel = numel;
+    bool dense = !strides || geometry_contiguous(ndim, own_sizes, own_strides);
+    t->pub.flags = (uint16_t)((t->pub.flags & ~WICK_TENSOR_CONTIGUOUS) | (dense ? WICK_TENSOR_CONTIGUOUS : 0));
+    return NULL;
+}
+
+static void storage_init(storage_impl *s, wick_runtime *rt, wick_device device) {
+    memset(s, 0, sizeof *s);
+    s->pub.struct_size = sizeof(wick_storage);
+    s->pub.device = device;
+    s->references = 1;
+    s->rt = rt;
+}
+
+static void tensor_init(tensor_impl *t, wick_runtime *rt, wick_dtype dtype, wick_storage *storage, uint16_t flags) {
+    memset(t, 0, offsetof(tensor_impl, dims));
+    t->pub.struct_size = sizeof(wick_tensor);
+    t->pub.dtype = (uint8_t)dtype;
+    t->pub.flags = flags;
+    t->pub.device = storage->device;
+    t->pub.keys = WICK_KEY(DENSE);
+    t->pub.storage = storage;
+    t->references = 1;
+    t->rt = rt;
+}
+
+static wick_status *data_allocate(context_impl *c, storage_impl *s, uint64_t bytes) {
+    wick_device d = s->pub.device;
+    device_type *type = rt_device(c->rt, d.type);
+    if (d.type == WICK_DEVICE_TYPE_META || bytes == 0) {
+        s->pub.memory.bytes = bytes;
+        return NULL;
+    }
+    if (!type || d.index < 0 || d.index >= type->count)
+        return WICK_ERROR(WICK_UNAVAILABLE, "no device of type %d, index %d: no loaded backend serves it", d.type, d.index);
+    WICK_TRY(memory_allocate(type->caches[d.index], bytes, &s->pub.memory));
+    s->owns = STORAGE_CACHED;
+    return NULL;
+}
+
+static bool inline_ok(context_impl *c, wick_device d, uint64_t bytes) {
+    return bytes <= INLINE_BYTES && d.type == c->rt->host_type && d.type;
+}
+
+wick_status *tensor_new(context_impl *c, wick_dtype dtype, int ndim, const wick_dim *sizes, const wick_dim *strides,
+                        wick_device device, wick_tensor **out) {
+    int64_t span;
+    wick_dim own[WICK_MAX_DIMS];
+    WICK_TRY(geometry_check(ndim, sizes, &span, strides ? NULL : own));
+    if (strides) span = geometry_span(ndim, sizes, strides);
+    if (span < 0 || span > (INT64_MAX >> 5)) return WICK_ERROR(WICK_INVALID_ARGUMENT, "strides reach too far");
+    uint64_t bytes = (uint64_t)span * wick_dtype_bytes(dtype);
+    bool small = inline_ok(c, device, bytes);
+    block *b = block_take(c, sizeof *b + (small ? bytes : 0));
+    if (!b) return WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate a tensor");
+    storage_init(&b->storage, c->rt, device);
+    b->storage.embedded_tensor = 1;
+    tensor_init(&b->tensor, c->rt, dtype, &b->storage.pub, c->modes.inference ? WICK_TENSOR_INFERENCE : 0);
+    b->tensor.in_block = 1;
+    wick_status *s = tensor_set_geometry(&b->tensor, ndim, sizes, strides, 0);
+    if (!s && small) {
+        b->storage.owns = STORAGE_INLINE;
+        b->storage.pub.memory = (wick_memory){b->data, 0, bytes, b->data};
+    } else if (!s) {
+        s = data_allocate(c, &b->storage, bytes);
+    }
+    if (s) {
+        if (b->tensor.dims_capacity) rt_free(c->rt, (void *)b->tensor.pub.sizes);
+        block_give(c->rt, c, b, sizeof *b + (small ? bytes : 0) <= BLOCK_BYTES);
+        return s;
+    }
+    b->storage.reserved = sizeof *b + (small ? bytes : 0) <= BLOCK_BYTES;
+    take_credit(c);
+    *out = &b->tensor.pub;
+    return NULL;
+}
+
+wick_status *tensor_new_view(context_impl *c, wick_storage *storage, wick_dtype dtype, int ndim, const wick_dim *sizes,
+                             const wick_dim *strides, int64_t offset, uint16_t flags, wick_tensor **out) {
+    tensor_impl *t = block_take(c, sizeof *t);
+    if (!t) return WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate a tensor");
+    tensor_init(t, c->rt, dtype, storage, flags);
+    wick_status *s = tensor_set_geometry(t, ndim, sizes, strides, offset);
+    if (s) {
+        block_give(c->rt, c, t, true);
+        return s;
+    }
+    storage_retain((storage_impl *)storage);
+    take_credit(c);
+    *out = &t->pub;
+    return NULL;
+}
+
+wick_status *storage_new_wrapped(wick_runtime *rt, wick_device device, void *data, uint64_t bytes,
+                                 void (*deleter)(void *), void *user, storage_impl **out) {
+    storage_impl *s = rt_alloc(rt, sizeof *s);
+    if (!s) return WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate a storage");
+    storage_init(s, rt, device);
+    s->pub.memory = (wick_memory){data, 0, bytes, data};
+    s->owns = STORAGE_WRAPPED;
+    s->deleter = deleter;
+    s->deleter_user = user;
+    *out = s;
+    return NULL;
+}
+
+/* ---- the end of things ---- */
+void storage_retain(storage_impl *s) { atomic_fetch_add_explicit(&s->references, 1, memory_order_relaxed); }
+
+static void data_release(storage_impl *s) {
+    if (s->owns == STORAGE_CACHED) {
+        device_type *type = rt_device(s->rt, s->pub.device.type);
+        memory_free(type->caches[s->pub.device.index], &s->pub.memory);
+    } else if (s->owns == STORAGE_WRAPPED && s->deleter) {
+        s->deleter(s->deleter_user);
+    }
+    s->owns = STORAGE_NONE;
+}
+
+/* A reader that sees a count of one is the only owner: no one else can raise it. */
+#define DROP_REFERENCE(count)                                          \
+    (atomic_load_explicit((count), memory_order_acquire) == 1 ||       \
+     atomic_fetch_sub_explicit((count), 1, memory_order_acq_rel) == 1)
+
+void storage_release(storage_impl *s, context_impl *c) {
+    if (!DROP_REFERENCE(&s->references)) return;
+    data_release(s);
+    if (s->embedded_tensor)
+        block_give(s->rt, c, s, s->reserved);
+    else
+        rt_free(s->rt, s);
+}
+
+static block *home_block(tensor_impl *t) { return (block *)((char *)t - offsetof(block, tensor)); }
+
+static void tensor_destroy(tensor_impl *t, context_impl *c, wick_node **dying) {
+    wick_runtime *rt = t->rt;
+    storage_impl *s = storage_of(&t->pub);
+    bool in_block = t->in_block;
+    if (t->extra) autograd_extra_destroy(t, c, dying);
+    if (t->grad_fn) node_unref(t->grad_fn, dying);
+    if (t->base) tensor_unref(t->base, c, dying);
+    if (t->dims_capacity) rt_free(rt, (void *)t->pub.sizes);
+    storage_impl *home = in_block ? &home_block(t)->storage : NULL;
+    storage_release(s, c);
+    if (home && home != s) storage_release(home, c); /* set_storage had replaced it */
+    if (!in_block) block_give(rt, c, t, true);
+    give_credit(rt, c);
+}
+
+void tensor_unref(tensor_impl *t, context_impl *c, wick_node **dying) {
+    if (DROP_REFERENCE(&t->references)) tensor_destroy(t, c, dying);
+}
+
+void tensor_release(tensor_impl *t, context_impl *c) {
+    if (!DROP_REFERENCE(&t->references)) return;
+    wick_node *dying = NULL;
+    tensor_destroy(t, c, &dying);
+    if (dying) nodes_destroy(dying, c);
+}
+
+wick_tensor *wick_retain(wick_tensor *tensor) {
+    if (tensor) atomic_fetch_add_explicit(&impl(tensor)->references, 1, memory_order_relaxed);
+    return tensor;
+}
+
+void wick_release(wick_tensor *tensor) {
+    if (tensor) tensor_release(impl(tensor), NULL);
+}
+
+/* ---- changing a storage in place ---- */
+wick_status *storage_resize(context_impl *c, wick_storage *pub, uint64_t bytes) {
+    storage_impl *s = (storage_impl *)pub;
+    if (bytes <= pub->memory.bytes) return NULL;
+    if (s->owns == STORAGE_WRAPPED)
+        return WICK_ERROR(WICK_FAILED_PRECONDITION, "a wrapped buffer of %llu bytes cannot grow to %llu",
+                          (unsigned long long)pub->memory.bytes, (unsigned long long)bytes);
+    storage_impl grown;
+    storage_init(&grown, s->rt, pub->device);
+    WICK_TRY(data_allocate(c, &grown, bytes));
+    if (pub->memory.bytes && grown.owns == STORAGE_CACHED) {
+        device_type *type = rt_device(c->rt, pub->device.type);
+        uint64_t kept = pub->memory.bytes;
+        if (type->addressable) {
+            memcpy(grown.pub.memory.data, pub->memory.data, kept);
+        } else {
+            wick_status *st = type->memory->copy(type->instance, pub->device.index, &grown.pub.memory, 0, &pub->memory, 0, kept);
+            if (st) {
+                data_release(&grown);
+                return st;
+            }
+        }
+    }
+    data_release(s);
+    s->owns = grown.owns;
+    pub->memory = grown.pub.memory;
+    return NULL;
+}
+
+void tensor_set_storage(tensor_impl *t, storage_impl *s) {
+    storage_impl *old = storage_of(&t->pub);
+    storage_retain(s);
+    t->pub.storage = &s->pub;
+    bool home = t->in_block && &home_block(t)->storage == old;
+    if (!home)
+        storage_release(old, NULL);
+    else if (atomic_load(&old->references) == 1)
+        data_release(old); /* the block itself stays: the tensor lives in it */
+}
+
+/* ---- public readers ---- */
+bool wick_is_contiguous_as(const wick_tensor *t, wick_memory_format format) {
+    static const int8_t order_2d[] = {1, 3, 2, 0}, order_3d[] = {1, 4, 3, 2, 0};
+    const int8_t *order = format == WICK_CHANNELS_LAST ? order_2d : format == WICK_CHANNELS_LAST_3D ? order_3d : NULL;
+    if (!order) return wick_is_contiguous(t);
+    int ndim = format == WICK_CHANNELS_LAST ? 4 : 5;
+    if (t->ndim != ndim) return false;
+    wick_dim expected = 1;
+    for (int i = 0; i < ndim; ++i) {
+        int d = order[i];
+        if (t->sizes[d] != 1 && t->strides[d] != expected) return false;
+        expected *= t->sizes[d];
+    }
+    return true;
+}
+
+bool wick_shares_storage(const wick_tensor *a, const wick_tensor *b) { return a->storage == b->storage; }
+uint64_t wick_version(const wick_tensor *t) { return __atomic_load_n(&t->storage->version, __ATOMIC_RELAXED); }

@@ -1,0 +1,206 @@
+/* The matrix products: mm, bmm, addmm, baddbmm, addbmm, mv, addmv, addr, linear. One kernel reads an operator's form from
+ * its row; kernels/gemm_run.c solves the products. f16 and bf16 compute in f32 and round once. */
+#include "gemm.h"
+#include "widen.h"
+
+/* Where a form finds its arguments; -1 for those it lacks. */
+typedef struct gemm_form {
+    int8_t a, b, s, alpha, beta;
+    bool outer;       /* vectors a and b make a matrix */
+    bool sum_batches; /* all products of the batch add up */
+} gemm_form;
+
+typedef struct batch_job {
+    cpu_instance *cpu;
+    cpu_gemm g; /* of batch 0 */
+    int64_t batches, a_step, b_step, c_step, s_step; /* in elements */
+    size_t scratch_bytes;                            /* of one product */
+    char *scratch;
+} batch_job;
+
+static const wick_value zero = {.as = {.i = 0}, .tag = WICK_TAG_I64};
+
+wick_status *cpu_scratch(const wick_kernel_call *call, size_t bytes, void **out) {
+    char *memory = call->host->workspace(call, bytes + 64);
+    if (!memory) return WICK_HOST_ERROR(call->host, WICK_OUT_OF_MEMORY, "no scratch memory (%zu bytes)", bytes);
+    *out = memory + (64 - (uintptr_t)memory % 64) % 64;
+    return NULL;
+}
+
+/* ---- one batch ---- */
+static cpu_gemm batch_item(const batch_job *job, int64_t i) {
+    cpu_gemm g = job->g;
+    const size_t bytes = wick_dtype_bytes(g.dtype);
+    g.a.data = (char *)g.a.data + (size_t)(i * job->a_step) * bytes;
+    g.b.data = (char *)g.b.data + (size_t)(i * job->b_step) * bytes;
+    g.c.data = (char *)g.c.data + (size_t)(i * job->c_step) * bytes;
+    if (g.s.data) g.s.data = (char *)g.s.data + (size_t)(i * job->s_step) * bytes;
+    return g;
+}
+
+static void run_items(void *user, int64_t begin, int64_t end, int worker) {
+    const batch_job *job = user;
+    for (int64_t i = begin; i < end; ++i) {
+        const cpu_gemm g = batch_item(job, i);
+        cpu_gemm_run(job->cpu, &g, job->scratch + (size_t)worker * job->scratch_bytes);
+    }
+}
+
+/* C = beta * S + alpha * (A0 B0 + A1 B1 + ...) */
+static void run_sum(const batch_job *job) {
+    cpu_gemm g = job->g;
+    if (job->batches == 0) g.k = 0;
+    cpu_gemm_run(job->cpu, &g, job->scratch);
+    for (int64_t i = 1; i < job->batches; ++i) {
+        g = batch_item(job, i);
+        g.c = g.s = job->g.c;
+        g.beta = NULL;
+        cpu_gemm_run(job->cpu, &g, job->scratch);
+    }
+}
+
+/* Small products go one to a thread; a big one is split inside. */
+static wick_status *run_batch(const wick_kernel_call *call, batch_job *job, bool sum) {
+    cpu_instance *cpu = job->cpu;
+    const int threads = cpu_thread_count(cpu);
+    const double work = (double)job->g.m * (double)job->g.n * (double)job->g.k;
+    const bool apart = !sum && job->batches > 1 && (work < 1e8 || job->batches >= 4 * threads);
+    job->scratch_bytes = (cpu_gemm_scratch(cpu, &job->g) + 63) & ~(size_t)63;
+    WICK_TRY(cpu_scratch(call, job->scratch_bytes * (size_t)(apart ? threads : 1), (void **)&job->scratch));
+    if (sum)
+        run_sum(job);
+    else if (apart)
+        cpu_parallel_for(cpu, job->batches, (int64_t)(3e5 / (work + 1)) + 1, run_items, job);
+    else
+        run_items(job, 0, job->batches, 0);
+    return NULL;
+}
+
+/* ---- tensors as matrices ---- */
+/* The stride of the dimension `from_end` (1: the last), 0 where the tensor broadcasts. */
+static int64_t stride_from_end(const wick_tensor *t, int from_end) {
+    const int d = t->ndim - from_end;
+    return d < 0 || t->sizes[d] == 1 ? 0 : t->strides[d];
+}
+
+/* The last two dimensions. A vector is a column. */
+static cpu_matrix matrix_of(const wick_tensor *t) {
+    if (t->ndim == 1) return (cpu_matrix){wick_data(t), t->strides[0], 1};
+    return (cpu_matrix){wick_data(t), t->strides[t->ndim - 2], t->strides[t->ndim - 1]};
+}
+
+/* S is broadcast to the shape of an output of `ndim` dimensions without its batch. */
+static cpu_matrix broadcast_matrix_of(const wick_tensor *t, int ndim) {
+    if (ndim == 1) return (cpu_matrix){wick_data(t), stride_from_end(t, 1), 1};
+    return (cpu_matrix){wick_data(t), stride_from_end(t, 2), stride_from_end(t, 1)};
+}
+
+static void read_factors(const wick_kernel_call *call, const gemm_form *form, cpu_gemm *g) {
+    g->alpha = form->alpha < 0 ? NULL : &call->values[form->alpha];
+    g->beta = form->s < 0 ? &zero : &call->values[form->beta];
+}
+
+static void read_outer(const wick_tensor *a, const wick_tensor *b, cpu_gemm *g) {
+    g->m = a->sizes[0], g->n = b->sizes[0], g->k = 1;
+    g->a = (cpu_matrix){wick_data(a), a->strides[0], 1};
+    g->b = (cpu_matrix){wick_data(b), 1, b->strides[0]};
+}
+
+static void read_product(const wick_tensor *a, const wick_tensor *b, batch_job *job) {
+    cpu_gemm *g = &job->g;
+    g->m = wick_size(a, -2), g->k = wick_size(a, -1);
+    g->n = b->ndim == 1 ? 1 : wick_size(b, -1);
+    g->a = matrix_of(a), g->b = matrix_of(b);
+    if (a->ndim < 3) return;
+    job->batches = a->sizes[0], job->a_step = a->strides[0], job->b_step = b->strides[0];
+}
+
+static wick_status *gemm(const wick_kernel_call *call) {
+    const gemm_form *form = call->data;
+    const wick_tensor *out = wick_out_tensor(call, 0), *a = wick_arg_tensor(call, form->a);
+    const wick_tensor *b = wick_arg_tensor(call, form->b), *s = form->s < 0 ? NULL : wick_arg_tensor(call, form->s);
+    const wick_dtype dtype = wick_tensor_dtype(out);
+    if (wick_dtype_is_floating(dtype) && cpu_wide_dtype(dtype) != dtype) return cpu_call_widened(call, gemm);
+    batch_job job = {.cpu = cpu_of(call), .batches = 1, .g = {.dtype = dtype, .c = matrix_of(out)}};
+    if (form->outer)
+        read_outer(a, b, &job.g);
+    else
+        read_product(a, b, &job);
+    if (out->ndim == 3) job.c_step = out->strides[0];
+    if (s) job.g.s = broadcast_matrix_of(s, out->ndim), job.s_step = out->ndim == 3 ? stride_from_end(s, 3) : 0;
+    read_factors(call, form, &job.g);
+    return run_batch(call, &job, form->sum_batches);
+}
+
+/* ---- linear: any leading dimensions, bias fused ---- */
+/* True if the tensor's rows (all dimensions but the last) are evenly spaced; *out_row is their distance. */
+static bool rows_are_even(const wick_tensor *t, int64_t *out_row) {
+    int64_t row = 0, rows = 1;
+    for (int d = t->ndim - 2; d >= 0; --d) {
+        if (t->sizes[d] == 1) continue;
+        if (rows == 1)
+            row = t->strides[d];
+        else if (t->strides[d] != row * rows)
+            return false;
+        rows *= t->sizes[d];
+    }
+    *out_row = rows == 1 ? t->sizes[t->ndim - 1] : row;
+    return true;
+}
+
+/* The tensor as a matrix of rows of `width` elements, packed into scratch memory if its rows are not evenly spaced. */
+static wick_status *rows_of(const wick_kernel_call *call, const wick_tensor *t, int64_t width, cpu_matrix *out) {
+    const bool has_rows = t->ndim > 0 && wick_size(t, -1) == width;
+    *out = (cpu_matrix){wick_data(t), width, has_rows ? wick_stride(t, -1) : 1};
+    if (wick_is_contiguous(t) || (has_rows && rows_are_even(t, &out->row))) return NULL;
+    WICK_TRY(cpu_scratch(call, (size_t)t->numel * wick_dtype_bytes(wick_tensor_dtype(t)), &out->data));
+    out->row = width, out->col = 1;
+    return NULL;
+}
+
+static wick_status *linear(const wick_kernel_call *call) {
+    const wick_tensor *out = wick_out_tensor(call, 0), *x = wick_arg_tensor(call, 0), *w = wick_arg_tensor(call, 1);
+    const wick_tensor *bias = wick_arg_tensor(call, 2);
+    const wick_dtype dtype = wick_tensor_dtype(out);
+    if (wick_dtype_is_floating(dtype) && cpu_wide_dtype(dtype) != dtype) return cpu_call_widened(call, linear);
+    if (out->numel == 0) return NULL;
+    batch_job job = {.cpu = cpu_of(call), .batches = 1, .g = {.dtype = dtype}};
+    cpu_gemm *g = &job.g;
+    const bool flat = w->ndim == 1; /* weight [in]: the result loses the last dimension */
+    g->n = flat ? 1 : w->sizes[0], g->k = wick_size(x, -1), g->m = out->numel / g->n;
+    g->b = (cpu_matrix){wick_data(w), wick_stride(w, -1), flat ? 1 : w->strides[0]};
+    g->beta = bias ? NULL : &zero;
+    if (bias) g->s = (cpu_matrix){wick_data(bias), 0, stride_from_end(bias, 1)};
+    WICK_TRY(rows_of(call, x, g->k, &g->a));
+    if (g->a.data != wick_data(x)) cpu_widen_to(job.cpu, x, g->a.data);
+    WICK_TRY(rows_of(call, out, g->n, &g->c));
+    WICK_TRY(run_batch(call, &job, false));
+    if (g->c.data != wick_data(out)) cpu_narrow_from(job.cpu, out, g->c.data);
+    return NULL;
+}
+
+/* ---- the rows ---- */
+#define FLOATS (WICK_DTYPE_BIT(WICK_F16) | WICK_DTYPE_BIT(WICK_BF16) | WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64))
+#define COMPLEX (WICK_DTYPE_BIT(WICK_C64) | WICK_DTYPE_BIT(WICK_C128))
+#define INTEGERS                                                                                              \
+    (WICK_DTYPE_BIT(WICK_U8) | WICK_DTYPE_BIT(WICK_I8) | WICK_DTYPE_BIT(WICK_I16) | WICK_DTYPE_BIT(WICK_I32) | \
+     WICK_DTYPE_BIT(WICK_I64))
+#define NUMBERS (FLOATS | COMPLEX | INTEGERS)
+
+static const gemm_form form_mm = {0, 1, -1, -1, -1, false, false};
+static const gemm_form form_add = {1, 2, 0, 4, 3, false, false};
+static const gemm_form form_sum = {1, 2, 0, 4, 3, false, true};
+static const gemm_form form_outer = {1, 2, 0, 4, 3, true, false};
+
+static const wick_kernel_row rows[] = {
+    CPU_ROW("mm", gemm, &form_mm, NUMBERS, WICK_KERNEL_DETERMINISTIC),
+    CPU_ROW("bmm", gemm, &form_mm, NUMBERS, WICK_KERNEL_DETERMINISTIC),
+    CPU_ROW("mv", gemm, &form_mm, NUMBERS, WICK_KERNEL_DETERMINISTIC),
+    CPU_ROW("addmm", gemm, &form_add, NUMBERS, WICK_KERNEL_DETERMINISTIC),
+    CPU_ROW("baddbmm", gemm, &form_add, NUMBERS, WICK_KERNEL_DETERMINISTIC),
+    CPU_ROW("addmv", gemm, &form_add, NUMBERS, WICK_KERNEL_DETERMINISTIC),
+    CPU_ROW("addbmm", gemm, &form_sum, NUMBERS, WICK_KERNEL_DETERMINISTIC),
+    CPU_ROW("addr", gemm, &form_outer, NUMBERS | WICK_DTYPE_BIT(WICK_BOOL), WICK_KERNEL_DETERMINISTIC),
+    CPU_ROW("linear", linear, NULL, NUMBERS, WICK_KERNEL_DETERMINISTIC),
+};
+const cpu_kernel_table cpu_gemm_table = CPU_TABLE(rows);

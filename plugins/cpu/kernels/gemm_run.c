@@ -1,0 +1,345 @@
+/* Chooses how a matrix product is computed, and splits it over the threads. */
+#include "gemm.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "blas.h"
+
+/* Below this many multiply-adds a product is not worth a second thread. */
+#define GRAIN_MULTIPLY_ADDS (1 << 19)
+/* From here on a BLAS whose kernels suit the machine overtakes ours. */
+#define BLAS_MULTIPLY_ADDS (INT64_C(1) << 25)
+/* Columns computed per pass over A: a block of k of them stays in the second-level cache. */
+#define COLUMN_BLOCK 576
+/* B is packed in slices of at most so many elements. */
+#define SLICE_COUNT (INT64_C(1) << 23)
+
+const cpu_gemm_type *cpu_gemm_type_of(const cpu_instance *cpu, wick_dtype dtype) {
+    static const cpu_gemm_isa *const by_isa[] = {
+        &cpu_gemm_isa_base,
+#ifdef CPU_HAVE_X86
+        &cpu_gemm_isa_avx2,
+        &cpu_gemm_isa_avx512,
+#endif
+    };
+    if (dtype == WICK_I64) return &cpu_gemm_int64;
+    return dtype == WICK_F32 ? &by_isa[cpu->isa]->f32 : &by_isa[cpu->isa]->f64;
+}
+
+static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t at_most(int64_t a, int64_t limit) { return a < limit ? a : limit; }
+static int64_t at_least(int64_t a, int64_t limit) { return a > limit ? a : limit; }
+static size_t whole_lines(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
+
+int64_t cpu_gemm_panel(const cpu_gemm_type *type, int64_t n) {
+    const int64_t vectors = at_least(divide_up(n, type->vector), 1), panels = divide_up(vectors, 3);
+    return divide_up(vectors, panels) * type->vector;
+}
+
+int64_t cpu_gemm_packed_count(const cpu_gemm_type *type, int64_t k, int64_t n) {
+    const int64_t panel = cpu_gemm_panel(type, n);
+    return divide_up(n, panel) * panel * k;
+}
+
+/* ---- alpha and beta ---- */
+typedef struct factors {
+    double alpha[2], beta[2]; /* complex */
+    float alpha_f[2], beta_f[2];
+} factors;
+
+static void read_factor(const wick_value *value, double *out) {
+    out[0] = value ? wick_value_as_double(value) : 1;
+    out[1] = value && value->tag == WICK_TAG_C128 ? value->as.c[1] : 0;
+}
+
+static factors read_factors(const cpu_gemm *g) {
+    factors f;
+    read_factor(g->alpha, f.alpha);
+    read_factor(g->beta, f.beta);
+    for (int i = 0; i < 2; ++i) f.alpha_f[i] = (float)f.alpha[i], f.beta_f[i] = (float)f.beta[i];
+    return f;
+}
+
+/* ---- a matrix times a vector: bound by memory, read once in the order in which it lies ---- */
+typedef struct vector_job {
+    const cpu_gemm *g;
+    const cpu_gemm_type *type;
+    char *y;
+    size_t bytes; /* of an element */
+} vector_job;
+
+static void dot_rows(void *user, int64_t begin, int64_t end, int worker) {
+    const vector_job *job = user;
+    const cpu_matrix *a = &job->g->a, *b = &job->g->b;
+    for (int64_t i = begin; i < end; ++i) {
+        const char *row = (const char *)a->data + (size_t)(i * a->row) * job->bytes;
+        const double sum = job->type->dot(row, a->col, b->data, b->row, job->g->k);
+        if (job->g->dtype == WICK_F32)
+            ((float *)job->y)[i] = (float)sum;
+        else
+            ((double *)job->y)[i] = sum;
+    }
+}
+
+static void combine_columns(void *user, int64_t begin, int64_t end, int worker) {
+    const vector_job *job = user;
+    const cpu_matrix *a = &job->g->a, *b = &job->g->b;
+    const char *columns = (const char *)a->data + (size_t)begin * job->bytes;
+    job->type->combine_rows(job->y + (size_t)begin * job->bytes, b->data, b->row, columns, a->col, job->g->k,
+                            end - begin);
+}
+
+#define DEFINE_FINISH_VECTOR(T)                                                                          \
+    static void finish_vector_##T(const cpu_gemm *g, const T *y, T alpha, T beta) {                       \
+        T *c = g->c.data;                                                                                 \
+        const T *s = g->s.data;                                                                           \
+        for (int64_t i = 0; i < g->m; ++i)                                                                \
+            c[i * g->c.row] = beta != 0 ? alpha * y[i] + beta * s[i * g->s.row] : alpha * y[i];           \
+    }
+DEFINE_FINISH_VECTOR(float)
+DEFINE_FINISH_VECTOR(double)
+
+static void run_vector(cpu_instance *cpu, const cpu_gemm *g, const factors *f, void *scratch) {
+    vector_job job = {g, cpu_gemm_type_of(cpu, g->dtype), scratch, wick_dtype_bytes(g->dtype)};
+    const int64_t grain = at_least(CPU_GRAIN / at_least(g->k, 1), 1);
+    if (g->a.row == 1 && g->a.col != 1)
+        cpu_parallel_for(cpu, g->m, at_least(grain, 64), combine_columns, &job);
+    else
+        cpu_parallel_for(cpu, g->m, grain, dot_rows, &job);
+    if (g->dtype == WICK_F32)
+        finish_vector_float(g, scratch, f->alpha_f[0], f->beta_f[0]);
+    else
+        finish_vector_double(g, scratch, f->alpha[0], f->beta[0]);
+}
+
+/* ---- our own tiles ---- */
+typedef struct tile_plan {
+    const cpu_gemm_type *type;
+    bool packed;
+    int64_t panel, slice; /* columns of a panel, of a slice of B */
+    size_t offsets_bytes, packed_bytes;
+} tile_plan;
+
+static tile_plan plan_tiles(const cpu_instance *cpu, const cpu_gemm *g) {
+    tile_plan plan = {.type = cpu_gemm_type_of(cpu, g->dtype), .panel = 0};
+    const size_t bytes = wick_dtype_bytes(g->dtype);
+    const bool whole_vectors = g->b.col == 1 && g->n % plan.type->vector == 0;
+    const bool fits_cache = (size_t)(g->k * g->n) * bytes <= 256 << 10;
+    plan.packed = !whole_vectors || !(fits_cache || g->m <= 4 * plan.type->strip);
+    plan.panel = cpu_gemm_panel(plan.type, g->n);
+    plan.slice = at_least(SLICE_COUNT / at_least(g->k, 1) / plan.panel, 1) * plan.panel;
+    plan.offsets_bytes = whole_lines((size_t)(g->m + g->k) * sizeof(int64_t));
+    if (plan.packed)
+        plan.packed_bytes = (size_t)(divide_up(at_most(g->n, plan.slice), plan.panel) * plan.panel * g->k) * bytes;
+    else
+        plan.slice = divide_up(g->n, plan.panel) * plan.panel;
+    return plan;
+}
+
+typedef struct tile_job {
+    const cpu_gemm *g;
+    const tile_plan *plan;
+    cpu_product product;
+    char *packed;
+    int64_t row_block, col_block, col_blocks;
+} tile_job;
+
+static void pack_panels(void *user, int64_t begin, int64_t end, int worker) {
+    const tile_job *job = user;
+    const cpu_matrix *b = &job->g->b;
+    const int64_t panel = job->plan->panel;
+    job->plan->type->pack(job->packed, job->product.b, b->row, b->col, job->g->k, begin * panel,
+                          at_most(end * panel, job->product.n), panel);
+}
+
+static void run_blocks(void *user, int64_t begin, int64_t end, int worker) {
+    const tile_job *job = user;
+    const cpu_product *p = &job->product;
+    for (int64_t t = begin; t < end; ++t) {
+        const int64_t m0 = t / job->col_blocks * job->row_block, n0 = t % job->col_blocks * job->col_block;
+        job->plan->type->run(p, m0, at_most(m0 + job->row_block, p->m), n0, at_most(n0 + job->col_block, p->n));
+    }
+}
+
+/* Blocks of C: columns so that B's part stays cached, rows so that every thread gets several blocks. */
+static void run_product(cpu_instance *cpu, tile_job *job) {
+    const cpu_product *p = &job->product;
+    const int64_t strip = job->plan->type->strip, threads = cpu_thread_count(cpu);
+    const double work = (double)p->m * (double)p->n * (double)p->k;
+    job->col_block = at_least(COLUMN_BLOCK / p->panel, 1) * p->panel;
+    if (p->m <= 2 * strip && threads > 1) /* a low matrix is split by columns */
+        job->col_block = at_most(job->col_block, divide_up(divide_up(p->n, 2 * threads), p->panel) * p->panel);
+    job->col_blocks = divide_up(p->n, job->col_block);
+    const int64_t row_blocks = work <= GRAIN_MULTIPLY_ADDS ? 1 : divide_up(4 * threads, job->col_blocks);
+    job->row_block = divide_up(divide_up(p->m, row_blocks), strip) * strip;
+    const int64_t tasks = divide_up(p->m, job->row_block) * job->col_blocks;
+    cpu_parallel_for(cpu, tasks, (int64_t)(GRAIN_MULTIPLY_ADDS * (double)tasks / (work + 1)) + 1, run_blocks, job);
+}
+
+static void run_slice(cpu_instance *cpu, tile_job *job, int64_t n0, int64_t n) {
+    const cpu_gemm *g = job->g;
+    const size_t bytes = wick_dtype_bytes(g->dtype);
+    const int64_t panel = job->plan->panel;
+    cpu_product *p = &job->product;
+    p->n = n;
+    p->b = (const char *)g->b.data + (size_t)(n0 * g->b.col) * bytes;
+    p->c = (char *)g->c.data + (size_t)(n0 * g->c.col) * bytes;
+    if (p->beta != 0) p->s = (const char *)g->s.data + (size_t)(n0 * g->s.col) * bytes;
+    if (job->plan->packed) {
+        cpu_parallel_for(cpu, divide_up(n, panel), at_least(CPU_GRAIN / at_least(g->k * panel, 1), 1), pack_panels, job);
+        p->b = job->packed;
+    }
+    run_product(cpu, job);
+}
+
+static void run_tiles(cpu_instance *cpu, const cpu_gemm *g, const factors *f, void *scratch) {
+    const tile_plan plan = plan_tiles(cpu, g);
+    int64_t *rows = scratch, *cols = rows + g->m;
+    for (int64_t i = 0; i < g->m; ++i) rows[i] = i * g->a.row;
+    for (int64_t p = 0; p < g->k; ++p) cols[p] = p * g->a.col;
+    tile_job job = {.g = g, .plan = &plan, .packed = (char *)scratch + plan.offsets_bytes};
+    job.product = (cpu_product){
+        .m = g->m, .k = g->k, .a = g->a.data, .rows = rows, .cols = cols, .panel = plan.panel,
+        .b_row = plan.packed ? plan.panel : g->b.row, .b_panel = plan.packed ? plan.panel * g->k : plan.panel,
+        .c_row = g->c.row, .c_col = g->c.col, .s_row = g->s.row, .s_col = g->s.col,
+        .alpha = f->alpha[0], .beta = f->beta[0],
+    };
+    for (int64_t n0 = 0; n0 < g->n; n0 += plan.slice)
+        run_slice(cpu, &job, n0, at_most(g->n - n0, plan.slice));
+}
+
+/* ---- the BLAS ---- */
+/* BLAS takes row-major C and matrices of which one stride is 1, in int sizes. */
+static bool fits_blas_matrix(const cpu_matrix *x, int64_t rows, int64_t cols) {
+    const int64_t ld = x->col == 1 ? x->row : x->col, least = x->col == 1 ? cols : rows;
+    return (x->col == 1 || x->row == 1) && ld >= at_least(least, 1) && ld <= INT_MAX;
+}
+
+static bool fits_blas(const cpu_gemm *g) {
+    return g->m <= INT_MAX && g->n <= INT_MAX && g->k > 0 && g->k <= INT_MAX && g->c.col == 1 && g->c.row >= g->n &&
+           g->c.row <= INT_MAX && fits_blas_matrix(&g->a, g->m, g->k) && fits_blas_matrix(&g->b, g->k, g->n);
+}
+
+static bool prefers_blas(const cpu_instance *cpu, const cpu_gemm *g) {
+    if (!cpu->blas || !fits_blas(g)) return false;
+    if (wick_dtype_is_complex(g->dtype)) return true;
+    return cpu->blas->isa >= cpu->isa && (double)g->m * (double)g->n * (double)g->k >= (double)BLAS_MULTIPLY_ADDS;
+}
+
+typedef struct blas_job {
+    const cpu_blas *blas;
+    const cpu_gemm *g;
+    const factors *f;
+    int64_t rows, cols, col_parts; /* of a part of C */
+    size_t bytes;
+} blas_job;
+
+static void copy_s(const blas_job *job, char *c, const char *s, int64_t m, int64_t n) {
+    const cpu_gemm *g = job->g;
+    if (c == s && g->s.row == g->c.row && g->s.col == 1) return;
+    for (int64_t i = 0; i < m; ++i) {
+        char *to = c + (size_t)(i * g->c.row) * job->bytes;
+        const char *from = s + (size_t)(i * g->s.row) * job->bytes;
+        if (g->s.col == 1)
+            memcpy(to, from, (size_t)n * job->bytes);
+        else
+            for (int64_t j = 0; j < n; ++j)
+                memcpy(to + (size_t)j * job->bytes, from + (size_t)(j * g->s.col) * job->bytes, job->bytes);
+    }
+}
+
+static void call_blas(const blas_job *job, int m, int n, const void *a, const void *b, void *c) {
+    const cpu_gemm *g = job->g;
+    const factors *f = job->f;
+    const cpu_blas *blas = job->blas;
+    const int ta = g->a.col == 1 ? CPU_BLAS_NO_TRANS : CPU_BLAS_TRANS, tb = g->b.col == 1 ? CPU_BLAS_NO_TRANS : CPU_BLAS_TRANS;
+    const int lda = (int)(g->a.col == 1 ? g->a.row : g->a.col), ldb = (int)(g->b.col == 1 ? g->b.row : g->b.col);
+    const int k = (int)g->k, ldc = (int)g->c.row, order = CPU_BLAS_ROW_MAJOR;
+    if (g->dtype == WICK_F32)
+        blas->sgemm(order, ta, tb, m, n, k, f->alpha_f[0], a, lda, b, ldb, f->beta_f[0], c, ldc);
+    else if (g->dtype == WICK_F64)
+        blas->dgemm(order, ta, tb, m, n, k, f->alpha[0], a, lda, b, ldb, f->beta[0], c, ldc);
+    else if (g->dtype == WICK_C64)
+        blas->cgemm(order, ta, tb, m, n, k, f->alpha_f, a, lda, b, ldb, f->beta_f, c, ldc);
+    else
+        blas->zgemm(order, ta, tb, m, n, k, f->alpha, a, lda, b, ldb, f->beta, c, ldc);
+}
+
+static void run_blas_parts(void *user, int64_t begin, int64_t end, int worker) {
+    const blas_job *job = user;
+    const cpu_gemm *g = job->g;
+    for (int64_t t = begin; t < end; ++t) {
+        const int64_t i = t / job->col_parts * job->rows, j = t % job->col_parts * job->cols;
+        const int64_t m = at_most(g->m - i, job->rows), n = at_most(g->n - j, job->cols);
+        char *c = (char *)g->c.data + (size_t)(i * g->c.row + j) * job->bytes;
+        if (job->f->beta[0] != 0 || job->f->beta[1] != 0)
+            copy_s(job, c, (const char *)g->s.data + (size_t)(i * g->s.row + j * g->s.col) * job->bytes, m, n);
+        call_blas(job, (int)m, (int)n, (const char *)g->a.data + (size_t)(i * g->a.row) * job->bytes,
+                  (const char *)g->b.data + (size_t)(j * g->b.col) * job->bytes, c);
+    }
+}
+
+/* One part of C a thread, as square as can be. */
+static void run_blas(cpu_instance *cpu, const cpu_gemm *g, const factors *f) {
+    const double work = (double)g->m * (double)g->n * (double)g->k;
+    const int threads = work > 2.0 * GRAIN_MULTIPLY_ADDS ? cpu_thread_count(cpu) : 1;
+    int row_parts = 1;
+    for (int r = 2; r <= threads; ++r)
+        if (threads % r == 0 && (double)g->m / r + (double)g->n * r / threads <
+                                    (double)g->m / row_parts + (double)g->n * row_parts / threads)
+            row_parts = r;
+    blas_job job = {.blas = cpu->blas, .g = g, .f = f, .bytes = wick_dtype_bytes(g->dtype)};
+    job.rows = divide_up(divide_up(g->m, row_parts), 16) * 16;
+    job.cols = divide_up(divide_up(g->n, threads / row_parts), 16) * 16;
+    job.col_parts = divide_up(g->n, job.cols);
+    cpu_parallel_for(cpu, divide_up(g->m, job.rows) * job.col_parts, 1, run_blas_parts, &job);
+}
+
+/* ---- the choice ---- */
+/* The same problem transposed: C^T = B^T A^T. */
+static cpu_gemm transposed(const cpu_gemm *g) {
+    cpu_gemm t = *g;
+    t.m = g->n, t.n = g->m;
+    t.a = (cpu_matrix){g->b.data, g->b.col, g->b.row};
+    t.b = (cpu_matrix){g->a.data, g->a.col, g->a.row};
+    t.c = (cpu_matrix){g->c.data, g->c.col, g->c.row};
+    t.s = (cpu_matrix){g->s.data, g->s.col, g->s.row};
+    return t;
+}
+
+/* Vectors stand upright, and C's rows are contiguous where that is a matter of the point of view. A stride of a
+ * dimension of size 1 means nothing and becomes what suits. */
+static cpu_gemm canonical(const cpu_gemm *g) {
+    const bool flip = g->n != 1 && (g->m == 1 || (g->c.col != 1 && g->c.row == 1));
+    cpu_gemm x = flip ? transposed(g) : *g;
+    if (x.n == 1) x.b.col = 1, x.c.col = 1;
+    if (x.m == 1) x.a.row = x.k, x.c.row = x.n;
+    if (x.k == 1) x.a.col = 1, x.b.row = x.n;
+    return x;
+}
+
+static bool is_own_type(wick_dtype dtype) { return dtype == WICK_F32 || dtype == WICK_F64; }
+
+size_t cpu_gemm_scratch(const cpu_instance *cpu, const cpu_gemm *g) {
+    const cpu_gemm x = canonical(g);
+    if (!is_own_type(x.dtype)) return 0;
+    if (x.n == 1) return whole_lines((size_t)x.m * wick_dtype_bytes(x.dtype));
+    if (prefers_blas(cpu, &x)) return 0;
+    const tile_plan plan = plan_tiles(cpu, &x);
+    return plan.offsets_bytes + whole_lines(plan.packed_bytes);
+}
+
+void cpu_gemm_run(cpu_instance *cpu, const cpu_gemm *g, void *scratch) {
+    if (g->m == 0 || g->n == 0) return;
+    const cpu_gemm x = canonical(g);
+    const factors f = read_factors(&x);
+    if (x.n == 1 && is_own_type(x.dtype))
+        run_vector(cpu, &x, &f, scratch);
+    else if (prefers_blas(cpu, &x))
+        run_blas(cpu, &x, &f);
+    else if (is_own_type(x.dtype))
+        run_tiles(cpu, &x, &f, scratch);
+    else
+        cpu_gemm_loops(cpu, &x);
+}

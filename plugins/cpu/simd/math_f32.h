@@ -1,0 +1,348 @@
+/* Elementary functions of floats, written so that the compiler vectorizes the loops that inline them: no branches, no
+ * tables, no calls. Errors are below 3 units in the last place; NaN, infinities, subnormals and zeros as in <math.h>.
+ * Where a range needs something slower, a *_is_slow() says so and the caller uses <math.h> for that block. */
+#ifndef WICK_CPU_MATH_F32_H
+#define WICK_CPU_MATH_F32_H
+
+#include "convert.h"
+
+#include <math.h>
+
+#if defined(__FMA__) || defined(__aarch64__)
+#define FMA_F32(a, b, c) __builtin_fmaf((a), (b), (c))
+#define FMA_F64(a, b, c) __builtin_fma((a), (b), (c))
+#else
+#define FMA_F32(a, b, c) ((a) * (b) + (c))
+#define FMA_F64(a, b, c) ((a) * (b) + (c))
+#endif
+
+/* Adding it leaves the nearest integer in the low bits of the sum: |x| < 2^22. */
+#define ROUND_MAGIC_F32 12582912.0f
+
+static inline float abs_f32(float x) { return __builtin_fabsf(x); }
+static inline float copysign_f32(float x, float sign) { return __builtin_copysignf(x, sign); }
+
+static inline float pow2_f32(int32_t n) { return f32_of_bits((uint32_t)(n + 127) << 23); }
+
+/* p * 2^n for n in [-252, 254]: in two steps, so that subnormal results round once and 2^128 does not overflow. */
+static inline float scale_f32(float p, int32_t n) {
+    int32_t half = n >> 1;
+    return p * pow2_f32(half) * pow2_f32(n - half);
+}
+
+/* x = n ln2 + r with |r| <= ln2 / 2. */
+static inline float exp_reduce_f32(float x, int32_t *n) {
+    float t = FMA_F32(x, 1.44269504f, ROUND_MAGIC_F32);
+    float whole = t - ROUND_MAGIC_F32;
+    *n = (int32_t)(bits_of_f32(t) - bits_of_f32(ROUND_MAGIC_F32));
+    return FMA_F32(whole, -1.42860677e-6f, FMA_F32(whole, -0.693145752f, x));
+}
+
+/* (exp(r) - 1 - r) / r^2 for |r| <= ln2 / 2. */
+static inline float exp_tail_f32(float r) {
+    float p = 1.37805939e-3f;
+    p = FMA_F32(p, r, 8.37312452e-3f);
+    p = FMA_F32(p, r, 4.16695364e-2f);
+    p = FMA_F32(p, r, 1.66664720e-1f);
+    return FMA_F32(p, r, 4.99999851e-1f);
+}
+
+static inline float clamp_f32(float x, float low, float high) {
+    x = x < low ? low : x; /* NaN passes */
+    return x > high ? high : x;
+}
+
+static inline float exp_f32(float x) {
+    int32_t n;
+    float r = exp_reduce_f32(clamp_f32(x, -105.0f, 90.0f), &n);
+    return scale_f32(FMA_F32(FMA_F32(exp_tail_f32(r), r, 1.0f), r, 1.0f), n);
+}
+
+static inline float exp2_f32(float x) {
+    x = clamp_f32(x, -152.0f, 130.0f);
+    float t = x + ROUND_MAGIC_F32;
+    int32_t n = (int32_t)(bits_of_f32(t) - bits_of_f32(ROUND_MAGIC_F32));
+    float r = (x - (t - ROUND_MAGIC_F32)) * 0.693147181f;
+    return scale_f32(FMA_F32(FMA_F32(exp_tail_f32(r), r, 1.0f), r, 1.0f), n);
+}
+
+/* 2^n (exp(r) - 1) + (2^n - 1), with half of 2^n so that the largest results do not overflow on the way. */
+static inline float expm1_f32(float x) {
+    int32_t n;
+    float r = exp_reduce_f32(clamp_f32(x, -20.0f, 89.0f), &n);
+    float p = FMA_F32(exp_tail_f32(r) * r, r, r), half = pow2_f32(n - 1);
+    return x == 0 ? x : 2 * FMA_F32(half, p, half - 0.5f);
+}
+
+static inline float sigmoid_f32(float x) { return 1.0f / (1.0f + exp_f32(-x)); }
+
+static inline float tanh_f32(float x) {
+    float t = abs_f32(x), s = x * x;
+    float far = 1.0f - 2.0f / (exp_f32(2 * t) + 1.0f);
+    float near = 1.57394409e-2f;
+    near = FMA_F32(near, s, -5.23025580e-2f);
+    near = FMA_F32(near, s, 1.33152470e-1f);
+    near = FMA_F32(near, s, -3.33327681e-1f);
+    near = FMA_F32(near * s, t, t);
+    return copysign_f32(t >= 0.55f ? far : near, x);
+}
+
+static inline float sinh_f32(float x) {
+    float t = abs_f32(x), e = expm1_f32(t), h = exp_f32(0.5f * t);
+    float near = 0.5f * (e + e / (e + 1.0f));
+    return copysign_f32(t > 88.0f ? 0.5f * h * h : near, x);
+}
+
+static inline float cosh_f32(float x) {
+    float t = abs_f32(x), e = exp_f32(t), h = exp_f32(0.5f * t);
+    return t > 88.0f ? 0.5f * h * h : FMA_F32(0.5f, e, 0.5f / e);
+}
+
+/* x = 2^e (1 + f) with 1 + f in [2/3, 4/3), for positive finite x. */
+static inline float log_reduce_f32(float x, float *e) {
+    bool subnormal = x < 1.17549435e-38f;
+    uint32_t u = bits_of_f32(subnormal ? x * 8388608.0f : x);
+    uint32_t exponent = (u - 0x3f2aaaab) & 0xff800000;
+    *e = FMA_F32((float)(int32_t)exponent, 1.19209290e-7f, subnormal ? -23.0f : 0.0f);
+    return f32_of_bits(u - exponent) - 1.0f;
+}
+
+/* log(1 + f) for 1 + f in [2/3, 4/3). */
+static inline float log_tail_f32(float f) {
+    float s = f * f, r = -0.130310059f, t = 0.140869141f;
+    r = FMA_F32(r, s, -0.121483751f);
+    t = FMA_F32(t, s, 0.139814854f);
+    r = FMA_F32(r, s, -0.166846126f);
+    t = FMA_F32(t, s, 0.200120345f);
+    r = FMA_F32(r, s, -0.249996200f);
+    r = FMA_F32(t, f, r);
+    r = FMA_F32(r, f, 0.333331972f);
+    r = FMA_F32(r, f, -0.5f);
+    return FMA_F32(r, s, f);
+}
+
+/* The logarithm of x that `value` is for positive finite x. */
+static inline float log_finish_f32(float x, float value) {
+    value = x < __builtin_inff() ? value : x; /* infinity and NaN */
+    value = x == 0 ? -__builtin_inff() : value;
+    return x < 0 ? __builtin_nanf("") : value;
+}
+
+static inline float log_f32(float x) {
+    float e, tail = log_tail_f32(log_reduce_f32(x, &e));
+    return log_finish_f32(x, FMA_F32(e, 0.693147182f, tail));
+}
+
+static inline float log2_f32(float x) {
+    float e, tail = log_tail_f32(log_reduce_f32(x, &e));
+    return log_finish_f32(x, FMA_F32(tail, 1.44269504f, e));
+}
+
+static inline float log10_f32(float x) {
+    float e, tail = log_tail_f32(log_reduce_f32(x, &e));
+    return log_finish_f32(x, FMA_F32(e, 0.301029996f, tail * 0.434294482f));
+}
+
+static inline float log1p_f32(float x) {
+    float u = 1.0f + x, lost = x - (u - 1.0f), value = log_f32(u);
+    value = u > 0 && u < __builtin_inff() ? value + lost / u : value;
+    return x == 0 ? x : value;
+}
+
+static inline float asinh_f32(float x) {
+    float t = abs_f32(x), s = t * t;
+    float near = log1p_f32(t + s / (1.0f + __builtin_sqrtf(1.0f + s)));
+    float far = log_f32(t) + 0.693147181f;
+    return copysign_f32(t > 1e9f ? far : near, x);
+}
+
+static inline float acosh_f32(float x) {
+    float t = x - 1.0f;
+    float near = log1p_f32(t + __builtin_sqrtf(FMA_F32(t, t, 2 * t)));
+    float far = log_f32(x) + 0.693147181f;
+    return x > 1e9f ? far : near;
+}
+
+static inline float atanh_f32(float x) {
+    float t = abs_f32(x);
+    return copysign_f32(0.5f * log1p_f32(2 * t / (1.0f - t)), x);
+}
+
+/* ---- circular functions ---- */
+#if defined(__FMA__) || defined(__aarch64__)
+#define TRIG_LIMIT_F32 40000.0f
+#define TRIG_PI_2_A 1.57079601e+00f
+#define TRIG_PI_2_B 3.13916473e-07f
+#define TRIG_PI_2_C 5.39030253e-15f
+#else /* parts short enough that their products with a quotient are exact */
+#define TRIG_LIMIT_F32 4000.0f
+#define TRIG_PI_2_A 1.5703125f
+#define TRIG_PI_2_B 4.837512969970703125e-4f
+#define TRIG_PI_2_C 7.549789948768648e-8f
+#endif
+
+/* True where the reduction below loses accuracy; NaN and infinities too. */
+static inline bool trig_is_slow_f32(float x) { return !(abs_f32(x) <= TRIG_LIMIT_F32); }
+
+/* x = quadrant pi/2 + r with |r| <= pi/4. */
+static inline float trig_reduce_f32(float x, uint32_t *quadrant) {
+    float t = FMA_F32(x, 0.636619772f, ROUND_MAGIC_F32), n = t - ROUND_MAGIC_F32;
+    *quadrant = bits_of_f32(t);
+    return FMA_F32(n, -TRIG_PI_2_C, FMA_F32(n, -TRIG_PI_2_B, FMA_F32(n, -TRIG_PI_2_A, x)));
+}
+
+static inline float sin_tail_f32(float r) {
+    float s = r * r, p = 2.86567956e-6f;
+    p = FMA_F32(p, s, -1.98559923e-4f);
+    p = FMA_F32(p, s, 8.33338592e-3f);
+    p = FMA_F32(p, s, -1.66666672e-1f);
+    return FMA_F32(p, r * s, r);
+}
+
+static inline float cos_tail_f32(float r) {
+    float s = r * r, p = 2.44677067e-5f;
+    p = FMA_F32(p, s, -1.38877297e-3f);
+    p = FMA_F32(p, s, 4.16666567e-2f);
+    p = FMA_F32(p, s, -5.00000000e-1f);
+    return FMA_F32(p, s, 1.0f);
+}
+
+static inline float sin_quadrant_f32(float r, uint32_t quadrant) {
+    float value = quadrant & 1 ? cos_tail_f32(r) : sin_tail_f32(r);
+    return f32_of_bits(bits_of_f32(value) ^ (quadrant & 2) << 30);
+}
+
+static inline float sin_f32(float x) {
+    uint32_t quadrant;
+    float r = trig_reduce_f32(x, &quadrant);
+    return x == 0 ? x : sin_quadrant_f32(r, quadrant);
+}
+
+static inline float cos_f32(float x) {
+    uint32_t quadrant;
+    float r = trig_reduce_f32(x, &quadrant);
+    return sin_quadrant_f32(r, quadrant + 1);
+}
+
+static inline float tan_f32(float x) {
+    uint32_t quadrant;
+    float r = trig_reduce_f32(x, &quadrant), s = sin_tail_f32(r), c = cos_tail_f32(r);
+    return x == 0 ? x : quadrant & 1 ? -c / s : s / c;
+}
+
+static inline float atan_f32(float x) {
+    float t = abs_f32(x), z = t > 1 ? 1.0f / t : t, s = z * z, p = -0.0018271847f;
+    p = FMA_F32(p, s, 0.0110643152f);
+    p = FMA_F32(p, s, -0.0314554684f);
+    p = FMA_F32(p, s, 0.0582343191f);
+    p = FMA_F32(p, s, -0.0841944590f);
+    p = FMA_F32(p, s, 0.109575719f);
+    p = FMA_F32(p, s, -0.142652452f);
+    p = FMA_F32(p, s, 0.199986383f);
+    p = FMA_F32(p, s, -0.333333015f);
+    p = FMA_F32(p * s, z, z);
+    return copysign_f32(t > 1 ? 1.57079633f - p : p, x);
+}
+
+/* asin(z) for |z| <= 1/2. */
+static inline float asin_tail_f32(float z) {
+    float s = z * z, p = 0.0374822691f;
+    p = FMA_F32(p, s, 0.0144675085f);
+    p = FMA_F32(p, s, 0.0317984037f);
+    p = FMA_F32(p, s, 0.0445183665f);
+    p = FMA_F32(p, s, 0.0750049427f);
+    p = FMA_F32(p, s, 0.166666597f);
+    return FMA_F32(p * s, z, z);
+}
+
+static inline float asin_f32(float x) {
+    float t = abs_f32(x), far = __builtin_sqrtf(FMA_F32(-0.5f, t, 0.5f));
+    float p = asin_tail_f32(t > 0.5f ? far : t);
+    return copysign_f32(t > 0.5f ? FMA_F32(-2.0f, p, 1.57079633f) : p, x);
+}
+
+static inline float acos_f32(float x) {
+    float t = abs_f32(x), far = __builtin_sqrtf(FMA_F32(-0.5f, t, 0.5f));
+    float p = asin_tail_f32(t > 0.5f ? far : x);
+    float outer = x > 0 ? 2 * p : FMA_F32(-2.0f, p, 3.14159265f);
+    return t > 0.5f ? outer : 1.57079633f - p;
+}
+
+/* ---- the error function ---- */
+static inline float erf_f32(float x) {
+    float t = abs_f32(x), s = x * x;
+    float far = FMA_F32(-1.72853470e-5f, t, 3.83197126e-4f);
+    far = FMA_F32(far, s, FMA_F32(-3.88396438e-3f, t, 2.42546219e-2f));
+    far = FMA_F32(far, t, -1.06777877e-1f);
+    far = FMA_F32(far, t, -6.34846687e-1f);
+    far = FMA_F32(far, t, -1.28717512e-1f);
+    far = 1.0f - exp_f32(FMA_F32(far, t, -t));
+    float near = -5.96761703e-4f;
+    near = FMA_F32(near, s, 4.99119423e-3f);
+    near = FMA_F32(near, s, -2.67681349e-2f);
+    near = FMA_F32(near, s, 1.12819925e-1f);
+    near = FMA_F32(near, s, -3.76125336e-1f);
+    near = FMA_F32(near, s, 1.28379166e-1f);
+    near = FMA_F32(near, t, t);
+    far = t > 4 ? 1.0f : far; /* the polynomial holds to there */
+    return copysign_f32(t > 0.927734375f ? far : near, x);
+}
+
+/* ---- power: through doubles, whose extra bits absorb the error that the exponent magnifies ---- */
+/* log2(x) for x > 0, x normal as a double. */
+static inline double log2_for_pow(double x) {
+    int64_t u;
+    memcpy(&u, &x, sizeof u);
+    int64_t exponent = (u - 0x3fe6a09e667f3bcd) >> 52; /* 1 + f in [sqrt(1/2), sqrt(2)) */
+    int64_t mantissa = u - exponent * (INT64_C(1) << 52);
+    double m;
+    memcpy(&m, &mantissa, sizeof m);
+    double z = (m - 1.0) / (m + 1.0), s = z * z, p = 2.8853900817779268 / 15;
+    p = FMA_F64(p, s, 2.8853900817779268 / 13);
+    p = FMA_F64(p, s, 2.8853900817779268 / 11);
+    p = FMA_F64(p, s, 2.8853900817779268 / 9);
+    p = FMA_F64(p, s, 2.8853900817779268 / 7);
+    p = FMA_F64(p, s, 2.8853900817779268 / 5);
+    p = FMA_F64(p, s, 2.8853900817779268 / 3);
+    p = FMA_F64(p, s, 2.8853900817779268);
+    return FMA_F64(p, z, (double)(int32_t)exponent);
+}
+
+/* 2^t to 1e-11, for |t| <= 1000. */
+static inline double exp2_for_pow(double t) {
+    double shifted = t + 6755399441055744.0, r = (t - (shifted - 6755399441055744.0)) * 0.69314718055994531;
+    double p = 1.0 / 362880;
+    p = FMA_F64(p, r, 1.0 / 40320);
+    p = FMA_F64(p, r, 1.0 / 5040);
+    p = FMA_F64(p, r, 1.0 / 720);
+    p = FMA_F64(p, r, 1.0 / 120);
+    p = FMA_F64(p, r, 1.0 / 24);
+    p = FMA_F64(p, r, 1.0 / 6);
+    p = FMA_F64(p, r, 0.5);
+    p = FMA_F64(p, r, 1.0);
+    p = FMA_F64(p, r, 1.0);
+    uint64_t bits;
+    memcpy(&bits, &shifted, sizeof bits);
+    bits = (bits + 1023) << 52;
+    double scale;
+    memcpy(&scale, &bits, sizeof scale);
+    return p * scale;
+}
+
+static inline float pow_f32(float x, float y) {
+    float ax = abs_f32(x), infinity = __builtin_inff();
+    double lg = log2_for_pow((double)ax);
+    lg = ax == 0 ? -(double)infinity : ax < infinity ? lg : (double)ax;
+    double t = (double)y * lg;
+    t = t < -200 ? -200 : t;
+    t = t > 200 ? 200 : t;
+    float value = (float)exp2_for_pow(t);
+    float half = 0.5f * y, whole_y = __builtin_rintf(y), whole_half = __builtin_rintf(half);
+    bool integral = whole_y == y, odd = integral && whole_half != half;
+    value = x < 0 && !integral && ax < infinity ? __builtin_nanf("") : value;
+    value = odd ? copysign_f32(value, x) : value;
+    value = ax == 1 && abs_f32(y) == infinity ? 1.0f : value;
+    return y == 0 || x == 1 ? 1.0f : value;
+}
+
+#endif

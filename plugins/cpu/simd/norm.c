@@ -1,0 +1,256 @@
+/* Batch normalization, forward and backward. A channel's elements are walked as runs (NCHW) or, where channels lie
+ * together (channels last, [N, C]), as rows of columns. Any strides. Statistics are double. */
+#include "norm.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { COLUMNS = 128 /* channels worked on together in a column walk */ };
+
+/* Where a variant of the operator has its arguments; 0: it has none. */
+typedef struct batch_norm_args {
+    uint8_t running_mean, running_var, training, momentum, eps;
+    bool always_training;
+} batch_norm_args;
+
+typedef struct batch_norm_job {
+    reduce_shape shape; /* kept: the channel; out[0]: the result's strides, out[1]: those of grad_out or of the result */
+    const norm_kernels *kernels;
+    acc_operand x, g, y;
+    const wick_tensor *weight, *bias, *running_mean, *running_var, *mean, *invstd;    /* any may be NULL */
+    const wick_tensor *grad_weight, *grad_bias; /* results of a backward */
+    int64_t channels, count; /* count: elements of a channel */
+    int64_t column_x, column_y, column_g;
+    double momentum, eps;
+    bool training;
+} batch_norm_job;
+
+/* ---- the walk: calls `visit` for every run of a channel, or for every row of a block of channels ---- */
+typedef struct batch_norm_block {
+    const batch_norm_job *job;
+    int64_t channel, width;
+    double mean[COLUMNS], a[COLUMNS], b[COLUMNS], c[COLUMNS]; /* coefficients by channel */
+    double sum[COLUMNS], dot[COLUMNS];
+    _Alignas(64) double buffers[3][NORM_BLOCK];
+} batch_norm_block;
+
+/* n elements from x, g and y on, with their strides. */
+typedef void (*batch_norm_visit)(batch_norm_block *k, int64_t x, int64_t g, int64_t y, const reduce_dim *run, int64_t n);
+
+static void walk(batch_norm_block *k, batch_norm_visit visit) {
+    const batch_norm_job *job = k->job;
+    const reduce_shape *s = &job->shape;
+    static const reduce_dim single = {1, 1, {1, 1}};
+    int64_t x0 = k->channel * job->column_x, y0 = k->channel * job->column_y, g0 = k->channel * job->column_g;
+    int outer_dims = s->columns ? s->nreduced : s->nreduced - (s->nreduced > 0);
+    const reduce_dim *run = s->columns ? &s->column : s->nreduced ? &s->reduced[s->nreduced - 1] : &single;
+    int64_t length = s->columns ? k->width : run->size, block = s->columns ? length : NORM_BLOCK, out[2];
+    for (int64_t outer = 0, n = job->count / (s->columns ? 1 : length); outer < n; ++outer) {
+        int64_t x = x0 + reduce_at(s->reduced, outer_dims, outer, out), y = y0 + out[0], g = g0 + out[1];
+        for (int64_t i = 0; i < length; i += block)
+            visit(k, x + i * run->in, g + i * run->out[1], y + i * run->out[0], run, reduce_min(block, length - i));
+    }
+}
+
+static const void *view_x(batch_norm_block *k, int64_t at, const reduce_dim *run, int64_t n) {
+    return acc_view(&k->job->x, at, run->in, n, k->buffers[0]);
+}
+static const void *view_g(batch_norm_block *k, int64_t at, const reduce_dim *run, int64_t n) {
+    return acc_view(&k->job->g, at, run->out[1], n, k->buffers[1]);
+}
+
+static void visit_sum(batch_norm_block *k, int64_t x, int64_t g, int64_t y, const reduce_dim *run, int64_t n) {
+    const void *px = view_x(k, x, run, n);
+    if (k->job->shape.columns) k->job->kernels->columns_sum(k->sum, px, n);
+    else k->sum[0] += k->job->kernels->sum(px, n);
+}
+
+static void visit_square(batch_norm_block *k, int64_t x, int64_t g, int64_t y, const reduce_dim *run, int64_t n) {
+    const void *px = view_x(k, x, run, n);
+    if (k->job->shape.columns) k->job->kernels->columns_square(k->dot, px, n, k->mean);
+    else k->dot[0] += k->job->kernels->square(px, n, k->mean[0]);
+}
+
+static void visit_scale(batch_norm_block *k, int64_t x, int64_t g, int64_t y, const reduce_dim *run, int64_t n) {
+    const void *px = view_x(k, x, run, n);
+    void *py = acc_target(&k->job->y, y, run->out[0], k->buffers[2]);
+    if (k->job->shape.columns) k->job->kernels->columns_scale(py, px, n, k->mean, k->a, k->b);
+    else k->job->kernels->scale(py, px, n, k->mean[0], k->a[0], k->b[0]);
+    acc_commit(&k->job->y, y, run->out[0], n, py);
+}
+
+static void visit_dot(batch_norm_block *k, int64_t x, int64_t g, int64_t y, const reduce_dim *run, int64_t n) {
+    const void *px = view_x(k, x, run, n), *pg = view_g(k, g, run, n);
+    const norm_kernels *kernels = k->job->kernels;
+    if (k->job->shape.columns) {
+        kernels->columns_sum(k->sum, pg, n);
+        kernels->columns_dot(k->dot, pg, px, n, k->mean);
+    } else {
+        k->sum[0] += kernels->sum(pg, n);
+        k->dot[0] += kernels->dot(pg, px, n, k->mean[0]);
+    }
+}
+
+static void visit_gradient(batch_norm_block *k, int64_t x, int64_t g, int64_t y, const reduce_dim *run, int64_t n) {
+    const void *px = view_x(k, x, run, n), *pg = view_g(k, g, run, n);
+    void *py = acc_target(&k->job->y, y, run->out[0], k->buffers[2]);
+    if (k->job->shape.columns) k->job->kernels->columns_gradient(py, pg, px, n, k->mean, k->a, k->b, k->c);
+    else k->job->kernels->gradient(py, pg, px, n, k->mean[0], k->a[0], k->b[0], k->c[0]);
+    acc_commit(&k->job->y, y, run->out[0], n, py);
+}
+
+/* ---- forward ---- */
+static void update_running(const wick_tensor *running, int64_t channel, int64_t n, double momentum, const double *now) {
+    double old[COLUMNS];
+    norm_read(running, channel, n, 0, old);
+    for (int64_t j = 0; j < n; ++j) old[j] = momentum * now[j] + (1 - momentum) * old[j];
+    norm_write(running, channel, n, old);
+}
+
+/* Stores a statistic and goes on with what was stored: a backward will see no more of it. */
+static void publish(const wick_tensor *t, const batch_norm_block *k, double *values) {
+    norm_write(t, k->channel, k->width, values);
+    if (t && t->numel) norm_read(t, k->channel, k->width, 0, values);
+}
+
+/* Leaves mean and invstd of the block in k->mean and k->a. */
+static void batch_statistics(batch_norm_block *k) {
+    const batch_norm_job *job = k->job;
+    double n = (double)job->count, unbiased[COLUMNS];
+    memset(k->sum, 0, sizeof k->sum);
+    memset(k->dot, 0, sizeof k->dot);
+    walk(k, visit_sum);
+    for (int64_t j = 0; j < k->width; ++j) k->mean[j] = k->sum[j] / n;
+    publish(job->mean, k, k->mean);
+    walk(k, visit_square);
+    for (int64_t j = 0; j < k->width; ++j) {
+        unbiased[j] = k->dot[j] / (n - 1);
+        k->a[j] = 1 / sqrt(k->dot[j] / n + job->eps);
+    }
+    update_running(job->running_mean, k->channel, k->width, job->momentum, k->mean);
+    update_running(job->running_var, k->channel, k->width, job->momentum, unbiased);
+    publish(job->invstd, k, k->a);
+}
+
+static void running_statistics(batch_norm_block *k) {
+    norm_read(k->job->running_mean, k->channel, k->width, 0, k->mean);
+    norm_read(k->job->running_var, k->channel, k->width, 1, k->a);
+    for (int64_t j = 0; j < k->width; ++j) k->a[j] = 1 / sqrt(k->a[j] + k->job->eps);
+}
+
+static void forward_block(batch_norm_block *k) {
+    if (k->job->training) batch_statistics(k);
+    else running_statistics(k);
+    double weight[COLUMNS];
+    norm_read(k->job->weight, k->channel, k->width, 1, weight);
+    norm_read(k->job->bias, k->channel, k->width, 0, k->b);
+    for (int64_t j = 0; j < k->width; ++j) k->a[j] *= weight[j];
+    walk(k, visit_scale);
+}
+
+/* ---- backward ---- */
+static void backward_block(batch_norm_block *k) {
+    const batch_norm_job *job = k->job;
+    double weight[COLUMNS], invstd[COLUMNS], n = (double)job->count;
+    if (job->training) {
+        norm_read(job->mean, k->channel, k->width, 0, k->mean);
+        norm_read(job->invstd, k->channel, k->width, 1, invstd);
+    } else {
+        running_statistics(k);
+        memcpy(invstd, k->a, sizeof invstd);
+    }
+    norm_read(job->weight, k->channel, k->width, 1, weight);
+    memset(k->sum, 0, sizeof k->sum);
+    memset(k->dot, 0, sizeof k->dot);
+    if (job->training || job->grad_weight || job->grad_bias) walk(k, visit_dot);
+    for (int64_t j = 0; j < k->width; ++j) {
+        k->a[j] = weight[j] * invstd[j];
+        k->b[j] = job->training ? -k->a[j] * invstd[j] * invstd[j] * k->dot[j] / n : 0;
+        k->c[j] = job->training ? -k->a[j] * k->sum[j] / n : 0;
+        k->dot[j] *= invstd[j];
+    }
+    norm_write(job->grad_weight, k->channel, k->width, k->dot);
+    norm_write(job->grad_bias, k->channel, k->width, k->sum);
+    if (job->y.data) walk(k, visit_gradient);
+}
+
+/* ---- calls ---- */
+static void run_blocks(const batch_norm_job *job, int64_t begin, int64_t end, void (*block)(batch_norm_block *k)) {
+    batch_norm_block k;
+    k.job = job;
+    int64_t step = job->shape.columns ? COLUMNS : 1;
+    for (int64_t i = begin; i < end; ++i) {
+        k.channel = i * step;
+        k.width = reduce_min(step, job->channels - k.channel);
+        block(&k);
+    }
+}
+static void forward_units(void *user, int64_t begin, int64_t end, int worker) {
+    run_blocks(user, begin, end, forward_block);
+}
+static void backward_units(void *user, int64_t begin, int64_t end, int worker) {
+    run_blocks(user, begin, end, backward_block);
+}
+
+/* `second` has the shape of `x`: grad_out, or the result itself in a forward. */
+static wick_status *run_batch_norm(const wick_kernel_call *call, batch_norm_job *job, const wick_tensor *x,
+                                   const wick_tensor *second, const wick_tensor *y, cpu_range_fn units) {
+    acc_kind acc = acc_of(wick_tensor_dtype(x));
+    if (acc > ACC_F64 || !acc_operand_init(&job->x, acc, x) || (y && !acc_operand_init(&job->y, acc, y)) ||
+        (second && !acc_operand_init(&job->g, acc, second)))
+        return WICK_HOST_ERROR(call->host, WICK_UNSUPPORTED, "batch norm has no kernel for these dtypes");
+    const wick_tensor *full = y ? y : second;
+    reduce_shape *s = &job->shape;
+    reduce_shape_init(s, x, ~2ull, full, second ? second : full, REDUCE_ELEMENTWISE);
+    job->kernels = &norm_kernels_of[acc];
+    job->channels = x->sizes[1], job->count = s->reduced_count;
+    job->column_x = x->strides[1], job->column_y = full->strides[1], job->column_g = (second ? second : full)->strides[1];
+    if (x->numel == 0) return NULL;
+    int64_t step = s->columns ? COLUMNS : 1, blocks = (job->channels + step - 1) / step;
+    cpu_parallel_for(cpu_of(call), blocks, reduce_max(1, CPU_GRAIN * blocks / x->numel), units, job);
+    return NULL;
+}
+
+static wick_status *batch_norm_call(const wick_kernel_call *call) {
+    const batch_norm_args *at = call->data;
+    const wick_value *v = call->values;
+    batch_norm_job job = {.weight = wick_arg_tensor(call, 1), .bias = wick_arg_tensor(call, 2)};
+    job.training = at->always_training || (at->training && v[at->training].as.i);
+    if (at->running_mean) job.running_mean = wick_arg_tensor(call, at->running_mean);
+    if (at->running_var) job.running_var = wick_arg_tensor(call, at->running_var);
+    job.momentum = wick_value_as_double(&v[at->momentum]);
+    job.eps = wick_value_as_double(&v[at->eps]);
+    job.mean = wick_out_tensor(call, 1), job.invstd = wick_out_tensor(call, 2);
+    return run_batch_norm(call, &job, wick_arg_tensor(call, 0), NULL, wick_out_tensor(call, 0), forward_units);
+}
+
+/* (grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask) */
+static wick_status *batch_norm_backward_call(const wick_kernel_call *call) {
+    batch_norm_job job = {.weight = wick_arg_tensor(call, 2),
+                          .running_mean = wick_arg_tensor(call, 3),
+                          .running_var = wick_arg_tensor(call, 4),
+                          .mean = wick_arg_tensor(call, 5),
+                          .invstd = wick_arg_tensor(call, 6),
+                          .training = call->values[7].as.i != 0,
+                          .eps = wick_value_as_double(&call->values[8]),
+                          .grad_weight = wick_out_tensor(call, 1),
+                          .grad_bias = wick_out_tensor(call, 2)};
+    return run_batch_norm(call, &job, wick_arg_tensor(call, 1), wick_arg_tensor(call, 0), wick_out_tensor(call, 0),
+                          backward_units);
+}
+
+static const batch_norm_args with_running = {.running_mean = 3, .running_var = 4, .training = 5, .momentum = 6, .eps = 7};
+static const batch_norm_args without_running = {.training = 3, .momentum = 4, .eps = 5};
+static const batch_norm_args inference = {.running_mean = 3, .running_var = 4, .momentum = 5, .eps = 6};
+static const batch_norm_args with_update = {
+    .running_mean = 3, .running_var = 4, .momentum = 5, .eps = 6, .always_training = true};
+
+static const wick_kernel_row rows[] = {
+    CPU_ROW("native_batch_norm", batch_norm_call, &with_running, 0, WICK_KERNEL_DETERMINISTIC),
+    CPU_ROW("_native_batch_norm_legit", batch_norm_call, &with_running, 0, WICK_KERNEL_DETERMINISTIC),
+    CPU_ROW("_native_batch_norm_legit.no_stats", batch_norm_call, &without_running, 0, WICK_KERNEL_DETERMINISTIC),
+    CPU_ROW("_native_batch_norm_legit_no_training", batch_norm_call, &inference, 0, WICK_KERNEL_DETERMINISTIC),
+    CPU_ROW("_batch_norm_with_update", batch_norm_call, &with_update, 0, WICK_KERNEL_DETERMINISTIC),
+    CPU_ROW("native_batch_norm_backward", batch_norm_backward_call, NULL, 0, WICK_KERNEL_DETERMINISTIC),
+};
+const cpu_kernel_table CPU_NAME(norm_table) = CPU_TABLE(rows);

@@ -1,0 +1,303 @@
+/* The elementwise engine and the table of its kernels. A call whose operands all lie packed in the dtype they are
+ * computed in goes straight to its loop; any other is cut into blocks that fit the first-level cache. */
+#include "pointwise.h"
+
+#include <stdatomic.h>
+
+#define BLOCK 1024
+#define BLOCK_BYTES (BLOCK * sizeof(double complex))
+#define SHORT_ROW 64 /* rows at least this long are computed one by one, so that packed ones need no copy */
+
+/* ---- the expressions ---- */
+typedef enum pw_kind { KIND_T, KIND_B, KIND_R, KIND_C, KIND_N } pw_kind;
+
+typedef struct pw_op {
+    uint8_t inputs, scalars;
+    uint8_t kinds[PW_MAX_OPERANDS]; /* pw_kind, the output's first */
+} pw_op;
+
+static const pw_op ops[PW_COUNT] = {
+#define MAP1(id, schema, ns, set, O, A, ...) [PW_##id] = {1, ns, {KIND_##O, KIND_##A}},
+#define MAP2(id, schema, ns, set, O, A, B, ...) [PW_##id] = {2, ns, {KIND_##O, KIND_##A, KIND_##B}},
+#define MAP3(id, schema, ns, set, O, A, B, C, ...) [PW_##id] = {3, ns, {KIND_##O, KIND_##A, KIND_##B, KIND_##C}},
+#define PART1(id, ...) MAP1(id, "", __VA_ARGS__)
+#define PART2(id, ...) MAP2(id, "", __VA_ARGS__)
+#define PART3(id, ...) MAP3(id, "", __VA_ARGS__)
+#include <wick/sdk/pointwise.inc>
+};
+
+#define CLASS_LOOPS(name) extern const pw_loop CPU_NAME(pw_loops_##name)[PW_COUNT];
+CLASS_LOOPS(f32)
+CLASS_LOOPS(f64)
+CLASS_LOOPS(i64)
+CLASS_LOOPS(i32)
+CLASS_LOOPS(u8)
+CLASS_LOOPS(u64)
+CLASS_LOOPS(c64)
+CLASS_LOOPS(c128)
+const pw_loop *const CPU_NAME(pw_loops)[CPU_CLASS_COUNT] = {
+    [CPU_F32] = CPU_NAME(pw_loops_f32), [CPU_F64] = CPU_NAME(pw_loops_f64), [CPU_I64] = CPU_NAME(pw_loops_i64),
+    [CPU_I32] = CPU_NAME(pw_loops_i32), [CPU_U8] = CPU_NAME(pw_loops_u8),   [CPU_U64] = CPU_NAME(pw_loops_u64),
+    [CPU_C64] = CPU_NAME(pw_loops_c64), [CPU_C128] = CPU_NAME(pw_loops_c128)};
+
+static inline cpu_class class_of_kind(pw_kind kind, cpu_class c) {
+    if (kind == KIND_T) return c;
+    if (kind == KIND_B) return CPU_U8;
+    if (kind == KIND_N) return CPU_I32;
+    if (kind == KIND_R) return c == CPU_C64 ? CPU_F32 : c == CPU_C128 ? CPU_F64 : c;
+    return c == CPU_F32 ? CPU_C64 : c == CPU_F64 ? CPU_C128 : c;
+}
+
+/* What the shape rule chose; for rows without casts, the dtype of the first operand of the compute class. */
+static wick_dtype compute_dtype(const wick_kernel_call *k, const pw_eval *e, const pw_op *op) {
+    wick_dtype dtype = (wick_dtype)k->compute_dtype;
+    for (int i = 1; i <= op->inputs && dtype == WICK_DTYPE_NONE; ++i)
+        if (op->kinds[i] == KIND_T) dtype = wick_tensor_dtype(e->operands[i]);
+    if (op->kinds[0] != KIND_C) return dtype;
+    return dtype == WICK_C64 ? WICK_F32 : dtype == WICK_C128 ? WICK_F64 : dtype;
+}
+
+pw_scalar CPU_NAME(pw_scalar_of)(const wick_value *v) {
+    return (pw_scalar){wick_value_as_double(v), v->tag == WICK_TAG_C128 ? v->as.c[1] : 0, wick_value_as_int(v)};
+}
+
+/* ---- everything packed ---- */
+typedef struct packed_job {
+    pw_loop loop;
+    const pw_scalar *scalars;
+    int inputs;
+    char *data[PW_MAX_OPERANDS];
+    int32_t bytes[PW_MAX_OPERANDS];
+} packed_job;
+
+static void run_packed(void *user, int64_t begin, int64_t end, int worker) {
+    const packed_job *job = user;
+    const void *in[PW_MAX_OPERANDS - 1];
+    for (int i = 0; i < job->inputs; ++i) in[i] = job->data[i + 1] + begin * job->bytes[i + 1];
+    job->loop(job->data[0] + begin * job->bytes[0], in, end - begin, job->scalars);
+}
+
+/* Runs the call if every operand is packed and of its compute class's dtype. */
+static bool try_packed(const wick_kernel_call *k, const pw_eval *e, const pw_op *op, cpu_class c, pw_loop loop) {
+    packed_job job = {.loop = loop, .scalars = e->scalars, .inputs = op->inputs};
+    int64_t n = e->operands[0]->numel;
+    for (int i = 0; i <= op->inputs; ++i) {
+        const wick_tensor *t = e->operands[i];
+        wick_dtype native = dtype_of_class(class_of_kind((pw_kind)op->kinds[i], c));
+        bool same = t->dtype == native || (op->kinds[i] == KIND_B && t->dtype == WICK_BOOL);
+        if (!same || !wick_is_contiguous(t) || t->numel != n) return false;
+        job.data[i] = wick_data(t);
+        job.bytes[i] = (int32_t)wick_dtype_bytes(native);
+    }
+    if (n <= CPU_GRAIN)
+        run_packed(&job, 0, n, 0);
+    else
+        cpu_parallel_for(cpu_of(k), n, CPU_GRAIN, run_packed, &job);
+    return true;
+}
+
+/* ---- anything else, in blocks ---- */
+typedef struct operand_plan {
+    cpu_convert_fn steps[3]; /* from the tensor's dtype to the class (inputs), or back (output); packed at the front */
+    int32_t bytes;           /* per element of the class */
+    bool linear, constant;
+} operand_plan;
+
+typedef struct block_job {
+    pw_loop loop;
+    const pw_scalar *scalars;
+    int operands;
+    bool in_rows; /* blocks do not cross rows */
+    bool refuse_zero_divisor;
+    atomic_bool zero_divisor;
+    operand_plan plans[PW_MAX_OPERANDS];
+    wick_iter it;
+} block_job;
+
+typedef struct block_buffers {
+    _Alignas(64) char values[PW_MAX_OPERANDS][BLOCK_BYTES];
+    char raw[BLOCK_BYTES], scratch[2][BLOCK_BYTES];
+} block_buffers;
+
+static void add_step(operand_plan *plan, cpu_convert_fn step) {
+    int n = 0;
+    while (plan->steps[n]) ++n;
+    if (step) plan->steps[n] = step;
+}
+
+/* Products and quotients take a scalar of more digits as it is; elsewhere it is rounded to the compute dtype first. */
+static bool rounds_operands(pw_id id) { return id != PW_mul && id != PW_div; }
+
+/* An input whose dtype is not the compute dtype is cast to it, even where the class could hold more. */
+static void plan_input(operand_plan *plan, wick_dtype from, cpu_class to, wick_dtype compute, bool round) {
+    bool cast = class_of_dtype(compute) == to && (round || !wick_dtype_is_floating(compute));
+    wick_dtype target = cast ? compute : dtype_of_class(to);
+    add_step(plan, CPU_NAME(widen)[from]);
+    if (from == target || (class_of_dtype(from) == to && dtype_is_native(target))) return;
+    add_step(plan, CPU_NAME(narrow)[class_of_dtype(from)][target]);
+    add_step(plan, CPU_NAME(widen)[target]);
+}
+
+static void plan_output(operand_plan *plan, cpu_class from, wick_dtype to) {
+    if (dtype_of_class(from) != to) add_step(plan, CPU_NAME(narrow)[from][to]);
+}
+
+/* Runs the plan's steps from `src`; the result is at the returned address: `src` itself, or `dst`. */
+static const void *convert(const operand_plan *plan, const void *src, void *dst, int64_t n, block_buffers *buffers) {
+    for (int i = 0; i < 3 && plan->steps[i]; ++i) {
+        void *to = i == 2 || !plan->steps[i + 1] ? dst : buffers->scratch[i];
+        plan->steps[i](to, src, n);
+        src = to;
+    }
+    return src;
+}
+
+/* Elements [position, position + n) of input `i` as packed values of its class. */
+static const void *load(const block_job *job, const wick_cursor *c, int i, int64_t position, int64_t n,
+                        block_buffers *buffers) {
+    const operand_plan *plan = &job->plans[i];
+    const wick_iter *it = &job->it;
+    if (plan->linear)
+        return convert(plan, it->data[i] + position * it->element_bytes[i], buffers->values[i], n, buffers);
+    if (job->in_rows && wick_iter_stride(it, i) == it->element_bytes[i])
+        return convert(plan, wick_cursor_address(it, c, i), buffers->values[i], n, buffers);
+    void *packed = plan->steps[0] ? buffers->raw : buffers->values[i];
+    wick_iter_gather(it, c, i, packed, n);
+    return convert(plan, packed, buffers->values[i], n, buffers);
+}
+
+/* A whole block of the one value of input `i`. */
+static const void *load_constant(const block_job *job, int i, int64_t n, block_buffers *buffers) {
+    const operand_plan *plan = &job->plans[i];
+    _Alignas(16) char one[sizeof(double complex)];
+    const void *value = convert(plan, job->it.data[i], one, 1, buffers);
+    wick_copy_row(buffers->values[i], plan->bytes, value, 0, n < BLOCK ? n : BLOCK, plan->bytes);
+    return buffers->values[i];
+}
+
+/* Where the loop writes: the output itself if that is possible. */
+static void *output_target(const block_job *job, const wick_cursor *c, int64_t position, block_buffers *buffers) {
+    const wick_iter *it = &job->it;
+    if (job->plans[0].steps[0]) return buffers->values[0];
+    if (job->plans[0].linear) return it->data[0] + position * it->element_bytes[0];
+    bool packed_row = job->in_rows && wick_iter_stride(it, 0) == it->element_bytes[0];
+    return packed_row ? wick_cursor_address(it, c, 0) : buffers->values[0];
+}
+
+static void store(const block_job *job, const wick_cursor *c, int64_t position, int64_t n, block_buffers *buffers) {
+    const wick_iter *it = &job->it;
+    if (job->plans[0].linear) {
+        convert(&job->plans[0], buffers->values[0], it->data[0] + position * it->element_bytes[0], n, buffers);
+        return;
+    }
+    wick_iter_scatter(it, c, 0, convert(&job->plans[0], buffers->values[0], buffers->raw, n, buffers), n);
+}
+
+static bool has_zero(const char *values, int32_t bytes, int64_t n) {
+    static const char zero[sizeof(double complex)];
+    for (int64_t i = 0; i < n; ++i)
+        if (memcmp(values + i * bytes, zero, (size_t)bytes) == 0) return true;
+    return false;
+}
+
+static void run_blocks(void *user, int64_t begin, int64_t end, int worker) {
+    block_job *job = user;
+    block_buffers buffers;
+    const void *in[PW_MAX_OPERANDS - 1];
+    wick_cursor c = wick_cursor_at(&job->it, begin);
+    for (int i = 1; i < job->operands; ++i)
+        if (job->plans[i].constant) in[i - 1] = load_constant(job, i, end - begin, &buffers);
+    for (int64_t p = begin, n; p < end; p += n, wick_cursor_skip(&job->it, &c, n)) {
+        n = end - p < BLOCK ? end - p : BLOCK;
+        if (job->in_rows) n = wick_cursor_row(&job->it, &c, n);
+        for (int i = 1; i < job->operands; ++i)
+            if (!job->plans[i].constant) in[i - 1] = load(job, &c, i, p, n, &buffers);
+        if (job->refuse_zero_divisor && has_zero(in[1], job->plans[2].bytes, n)) {
+            atomic_store(&job->zero_divisor, true);
+            return;
+        }
+        void *out = output_target(job, &c, p, &buffers);
+        job->loop(out, in, n, job->scalars);
+        if (out == buffers.values[0]) store(job, &c, p, n, &buffers);
+    }
+}
+
+static void plan_operands(block_job *job, const pw_eval *e, const pw_op *op, cpu_class c, wick_dtype compute) {
+    bool all_linear = true;
+    for (int i = 0; i < job->operands; ++i) {
+        operand_plan *plan = &job->plans[i];
+        cpu_class own = class_of_kind((pw_kind)op->kinds[i], c);
+        wick_dtype dtype = wick_tensor_dtype(e->operands[i]);
+        plan->bytes = (int32_t)wick_dtype_bytes(dtype_of_class(own));
+        plan->linear = wick_iter_is_linear(&job->it, i);
+        plan->constant = i > 0 && wick_iter_is_constant(&job->it, i);
+        all_linear &= plan->linear || plan->constant;
+        if (op->kinds[i] == KIND_B)
+            i ? plan_input(plan, dtype, own, WICK_BOOL, true) : plan_output(plan, own, dtype == WICK_BOOL ? WICK_U8 : dtype);
+        else
+            i ? plan_input(plan, dtype, own, compute, rounds_operands(e->id)) : plan_output(plan, own, dtype);
+    }
+    job->in_rows = !all_linear && job->it.sizes[0] >= SHORT_ROW;
+}
+
+static wick_status *run_in_blocks(const wick_kernel_call *k, const pw_eval *e, const pw_op *op, wick_dtype compute,
+                                  pw_loop loop) {
+    cpu_class c = class_of_dtype(compute);
+    block_job job = {.loop = loop, .scalars = e->scalars, .operands = op->inputs + 1};
+    job.refuse_zero_divisor = e->refuse_zero_divisor && c >= CPU_I64 && c <= CPU_U64;
+    if (!wick_iter_init(&job.it, e->operands[0], e->operands, job.operands, 0))
+        return WICK_HOST_ERROR(k->host, WICK_INVALID_ARGUMENT, "%s: shapes do not broadcast to the output's",
+                               k->host->op_name(k->op));
+    plan_operands(&job, e, op, c, compute);
+    cpu_parallel_for(cpu_of(k), job.it.numel, CPU_GRAIN, run_blocks, &job);
+    if (atomic_load(&job.zero_divisor))
+        return WICK_HOST_ERROR(k->host, WICK_INVALID_ARGUMENT, "ZeroDivisionError");
+    return NULL;
+}
+
+wick_status *CPU_NAME(pw_run)(const wick_kernel_call *k, const pw_eval *e) {
+    const pw_op *op = &ops[e->id];
+    wick_dtype compute = compute_dtype(k, e, op);
+    cpu_class c = class_of_dtype(compute);
+    pw_loop loop = CPU_NAME(pw_loops)[c][e->id];
+    if (!loop)
+        return WICK_HOST_ERROR(k->host, WICK_UNSUPPORTED, "%s: not implemented for dtype %d",
+                               k->host->op_name(k->op), (int)compute);
+    if (e->operands[0]->numel == 0) return NULL;
+    if (!e->refuse_zero_divisor && try_packed(k, e, op, c, loop)) return NULL;
+    return run_in_blocks(k, e, op, compute, loop);
+}
+
+/* ---- the kernels ---- */
+/* Tensors come first in the schema, then the scalars. */
+static wick_status *run_row(const wick_kernel_call *k) {
+    const pw_op *op = k->data;
+    pw_eval e = {.id = (pw_id)(op - ops)};
+    e.operands[0] = wick_out_tensor(k, 0);
+    for (int i = 0; i < op->inputs; ++i) e.operands[i + 1] = wick_arg_tensor(k, i);
+    for (int i = 0; i < op->scalars; ++i) e.scalars[i] = CPU_NAME(pw_scalar_of)(&k->values[op->inputs + i]);
+    return CPU_NAME(pw_run)(k, &e);
+}
+
+#define BIT(name) WICK_DTYPE_BIT(WICK_##name)
+#define DTYPES_R (BIT(F16) | BIT(BF16) | BIT(F32) | BIT(F64) | BIT(F8E4M3FN) | BIT(F8E5M2))
+#define DTYPES_I (BIT(U8) | BIT(I8) | BIT(I16) | BIT(I32) | BIT(I64) | BIT(U16) | BIT(U32) | BIT(U64))
+#define DTYPES_B BIT(BOOL)
+#define DTYPES_C (BIT(C64) | BIT(C128))
+#define DTYPES_RC (DTYPES_R | DTYPES_C)
+#define DTYPES_RI (DTYPES_R | DTYPES_I)
+#define DTYPES_IB (DTYPES_I | DTYPES_B)
+#define DTYPES_RIB (DTYPES_RI | DTYPES_B)
+#define DTYPES_RIC (DTYPES_RI | DTYPES_C)
+#define DTYPES_RICB (DTYPES_RIC | DTYPES_B)
+#define FLAGS (WICK_KERNEL_FUSED_CAST | WICK_KERNEL_DETERMINISTIC)
+
+static const wick_kernel_row rows[] = {
+#define MAP1(id, schema, ns, set, ...) CPU_ROW(schema, run_row, &ops[PW_##id], DTYPES_##set, FLAGS),
+#define MAP2(id, schema, ns, set, ...) CPU_ROW(schema, run_row, &ops[PW_##id], DTYPES_##set, FLAGS),
+#define MAP3(id, schema, ns, set, ...) CPU_ROW(schema, run_row, &ops[PW_##id], DTYPES_##set, FLAGS),
+#include <wick/sdk/pointwise.inc>
+#define PW_ROW(name, schema, set) CPU_ROW(schema, CPU_NAME(pw_##name), NULL, DTYPES_##set, FLAGS),
+    PW_SELECTED(PW_ROW)
+};
+const cpu_kernel_table CPU_NAME(pointwise_table) = CPU_TABLE(rows);

@@ -1,0 +1,391 @@
+/* Random numbers: Philox4x32-10. Element i of the row-major order takes word i % 4 of the block at counter
+ * offset + i / 4, so that results depend neither on threads nor on strides. A second stream of blocks at the same
+ * counters (the third counter word is 1) gives the low bits of doubles. */
+#include "convert.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <wick/sdk/iter.h>
+
+#define BLOCK 1024 /* elements made at a time; a multiple of 4 */
+#define TWO_PI 6.28318530717958647692
+
+/* ---- bits ---- */
+/* `count` blocks of four words, starting at `counter`, in the order of the elements. */
+static void philox(uint64_t seed, uint64_t counter, uint32_t stream, int64_t count, uint32_t *out) {
+    CPU_INDEPENDENT for (int64_t i = 0; i < count; ++i) {
+        uint64_t at = counter + (uint64_t)i;
+        uint32_t x0 = (uint32_t)at, x1 = (uint32_t)(at >> 32), x2 = stream, x3 = 0;
+        uint32_t key0 = (uint32_t)seed, key1 = (uint32_t)(seed >> 32);
+        for (int round = 0; round < 10; ++round) {
+            uint64_t a = (uint64_t)0xD2511F53u * x0, b = (uint64_t)0xCD9E8D57u * x2;
+            x0 = (uint32_t)(b >> 32) ^ x1 ^ key0, x1 = (uint32_t)b;
+            x2 = (uint32_t)(a >> 32) ^ x3 ^ key1, x3 = (uint32_t)a;
+            key0 += 0x9E3779B9u, key1 += 0xBB67AE85u;
+        }
+        out[4 * i] = x0, out[4 * i + 1] = x1, out[4 * i + 2] = x2, out[4 * i + 3] = x3;
+    }
+}
+
+static double unit_of(uint32_t high, uint32_t low) {
+    return (double)((uint64_t)high << 21 | low >> 11) * 0x1p-53; /* [0, 1) */
+}
+
+/* ---- from bits to values: `low` is NULL for dtypes that 24 bits fill ---- */
+/* Makes n values of the class from the words of their elements; index 0 is a multiple of 4. */
+typedef void (*make_fn)(void *out, const uint32_t *high, const uint32_t *low, int64_t n, const double *parameters);
+
+/* `u` is the uniform number of the element, p the parameters. */
+#define MAKE(name, expression)                                                                                \
+    static void name##_f32(void *to, const uint32_t *high, const uint32_t *low, int64_t n, const double *p) { \
+        float *out = to;                                                                                      \
+        for (int64_t i = 0; i < n; ++i) {                                                                     \
+            double u = (double)(high[i] >> 8) * 0x1p-24;                                                      \
+            out[i] = (float)(expression);                                                                     \
+        }                                                                                                     \
+    }                                                                                                         \
+    static void name##_f64(void *to, const uint32_t *high, const uint32_t *low, int64_t n, const double *p) { \
+        double *out = to;                                                                                     \
+        for (int64_t i = 0; i < n; ++i) {                                                                     \
+            double u = unit_of(high[i], low[i]);                                                              \
+            out[i] = (expression);                                                                            \
+        }                                                                                                     \
+    }
+MAKE(uniform, u * (p[1] - p[0]) + p[0])
+MAKE(exponential, -log1p(-u) / p[0])
+MAKE(cauchy, p[0] + p[1] * tan(0.5 * TWO_PI * (u - 0.5)))
+MAKE(geometric, ceil(u == 0 ? 1 : log(u) / log1p(-p[0])))
+MAKE(bernoulli, u < p[0])
+
+/* Box and Muller: elements 2k and 2k + 1 share two uniform numbers. */
+static void normal_pair(double u1, double u2, const double *p, double *a, double *b) {
+    double r = p[1] * sqrt(-2 * log1p(-u1)), angle = TWO_PI * u2;
+    *a = p[0] + r * cos(angle), *b = p[0] + r * sin(angle);
+}
+
+static void normal_f32(void *to, const uint32_t *high, const uint32_t *low, int64_t n, const double *p) {
+    float *out = to;
+    for (int64_t i = 0; i < n; i += 2) {
+        double a, b;
+        normal_pair((double)(high[i] >> 8) * 0x1p-24, (double)(high[i + 1] >> 8) * 0x1p-24, p, &a, &b);
+        out[i] = (float)a, out[i + 1] = (float)b;
+    }
+}
+
+static void normal_f64(void *to, const uint32_t *high, const uint32_t *low, int64_t n, const double *p) {
+    double *out = to;
+    for (int64_t i = 0; i < n; i += 2)
+        normal_pair(unit_of(high[i], low[i]), unit_of(high[i + 1], low[i + 1]), p, &out[i], &out[i + 1]);
+}
+
+static void log_normal_f32(void *to, const uint32_t *high, const uint32_t *low, int64_t n, const double *p) {
+    float *out = to;
+    normal_f32(to, high, low, n, p);
+    for (int64_t i = 0; i < n; ++i) out[i] = expf(out[i]);
+}
+
+static void log_normal_f64(void *to, const uint32_t *high, const uint32_t *low, int64_t n, const double *p) {
+    double *out = to;
+    normal_f64(to, high, low, n, p);
+    for (int64_t i = 0; i < n; ++i) out[i] = exp(out[i]);
+}
+
+/* Integers in [p[0], p[0] + range); the range and the first value travel as bits of the doubles. */
+static void integer_i64(void *to, const uint32_t *high, const uint32_t *low, int64_t n, const double *p) {
+    int64_t *out = to;
+    uint64_t range, first;
+    memcpy(&first, &p[0], sizeof first), memcpy(&range, &p[1], sizeof range);
+    for (int64_t i = 0; i < n; ++i) {
+        uint64_t bits = range >> 32 ? (uint64_t)high[i] << 32 | low[i] : high[i];
+        out[i] = (int64_t)((range ? bits % range : bits) + first);
+    }
+}
+
+/* ---- filling a tensor ---- */
+typedef struct random_job {
+    wick_iter it; /* row-major order */
+    wick_philox philox;
+    make_fn make;
+    cpu_convert_fn narrow; /* NULL: the values are the elements */
+    bool wide;             /* needs the second stream */
+    uint32_t mask;         /* of the words' bits that are used; 0: all */
+    double parameters[2];
+} random_job;
+
+typedef struct random_buffers {
+    _Alignas(64) uint32_t high[BLOCK], low[BLOCK];
+    _Alignas(64) double values[BLOCK], elements[2 * BLOCK];
+} random_buffers;
+
+/* Values of `n` elements from the multiple of 4 `position` on; the buffer has room for the whole last block of four. */
+static void make_values(const random_job *job, int64_t position, int64_t n, random_buffers *b) {
+    int64_t groups = (n + 3) / 4;
+    uint64_t counter = job->philox.offset + (uint64_t)position / 4;
+    philox(job->philox.seed, counter, 0, groups, b->high);
+    if (job->wide) philox(job->philox.seed, counter, 1, groups, b->low);
+    for (int64_t i = 0; job->mask && i < groups * 4; ++i) b->high[i] &= job->mask;
+    job->make(b->values, b->high, b->low, groups * 4, job->parameters);
+}
+
+static void run_random(void *user, int64_t begin_group, int64_t end_group, int worker) {
+    const random_job *job = user;
+    const wick_iter *it = &job->it;
+    int64_t begin = begin_group * BLOCK, end = end_group * BLOCK < it->numel ? end_group * BLOCK : it->numel;
+    random_buffers b;
+    wick_cursor c = wick_cursor_at(it, begin);
+    for (int64_t p = begin, n; p < end; p += n, wick_cursor_skip(it, &c, n)) {
+        n = end - p < BLOCK ? end - p : BLOCK;
+        make_values(job, p, n, &b);
+        const void *elements = b.values;
+        if (job->narrow) job->narrow(b.elements, b.values, n), elements = b.elements;
+        wick_iter_scatter(it, &c, 0, elements, n);
+    }
+}
+
+static wick_status *fill_random(const wick_kernel_call *k, random_job *job) {
+    const wick_tensor *out = wick_out_tensor(k, 0);
+    if (out->numel == 0) return NULL;
+    if (!wick_iter_init(&job->it, out, &out, 1, WICK_ITER_KEEP_ORDER))
+        return WICK_HOST_ERROR(k->host, WICK_INVALID_ARGUMENT, "%s: too many elements", k->host->op_name(k->op));
+    job->philox = *k->philox;
+    cpu_parallel_for(cpu_of(k), (out->numel + BLOCK - 1) / BLOCK, 8, run_random, job);
+    return NULL;
+}
+
+/* ---- distributions of two real parameters ---- */
+typedef struct distribution {
+    make_fn make_f32, make_f64;
+    const char *domain; /* what the parameters must be */
+    bool (*valid)(const double *p);
+    int parameters;
+} distribution;
+
+static bool valid_range(const double *p) { return p[0] <= p[1]; }
+static bool valid_deviation(const double *p) { return p[1] >= 0; }
+static bool valid_scale(const double *p) { return p[1] > 0; }
+static bool valid_rate(const double *p) { return p[0] > 0; }
+static bool valid_probability(const double *p) { return p[0] >= 0 && p[0] <= 1; }
+static bool valid_success(const double *p) { return p[0] > 0 && p[0] < 1; }
+
+static const distribution uniform = {uniform_f32, uniform_f64, "from <= to", valid_range, 2};
+static const distribution normal = {normal_f32, normal_f64, "std >= 0", valid_deviation, 2};
+static const distribution log_normal = {log_normal_f32, log_normal_f64, "std > 0", valid_scale, 2};
+static const distribution cauchy = {cauchy_f32, cauchy_f64, "sigma > 0", valid_scale, 2};
+static const distribution exponential = {exponential_f32, exponential_f64, "lambda > 0", valid_rate, 1};
+static const distribution geometric = {geometric_f32, geometric_f64, "0 < p < 1", valid_success, 1};
+static const distribution bernoulli = {bernoulli_f32, bernoulli_f64, "0 <= p <= 1", valid_probability, 1};
+
+/* Uniform numbers of a reduced dtype use no more bits than it holds: rounding must not reach the open end. */
+static uint32_t uniform_mask(wick_dtype dtype) {
+    return dtype == WICK_F16 ? 0xffe00000 : dtype == WICK_BF16 ? 0xff000000 : 0;
+}
+
+/* (self, parameters ..) */
+static wick_status *draw(const wick_kernel_call *k) {
+    const distribution *d = k->data;
+    wick_dtype dtype = wick_tensor_dtype(wick_out_tensor(k, 0));
+    random_job job = {.wide = dtype == WICK_F64};
+    for (int i = 0; i < d->parameters; ++i) job.parameters[i] = wick_value_as_double(&k->values[1 + i]);
+    if (!d->valid(job.parameters))
+        return WICK_HOST_ERROR(k->host, WICK_INVALID_ARGUMENT, "%s expects %s, got %g, %g", k->host->op_name(k->op),
+                               d->domain, job.parameters[0], job.parameters[1]);
+    job.make = job.wide ? d->make_f64 : d->make_f32;
+    if (d == &uniform) job.mask = uniform_mask(dtype);
+    job.narrow = dtype == WICK_F64 || dtype == WICK_F32 ? NULL : CPU_NAME(narrow)[CPU_F32][dtype];
+    return fill_random(k, &job);
+}
+
+/* ---- integers ---- */
+static wick_status *draw_integers(const wick_kernel_call *k, uint64_t first, uint64_t range) {
+    wick_dtype dtype = wick_tensor_dtype(wick_out_tensor(k, 0));
+    random_job job = {.make = integer_i64, .wide = range == 0 || range >> 32 != 0};
+    job.narrow = dtype == WICK_I64 ? NULL : CPU_NAME(narrow)[CPU_I64][dtype];
+    memcpy(&job.parameters[0], &first, sizeof first), memcpy(&job.parameters[1], &range, sizeof range);
+    return fill_random(k, &job);
+}
+
+/* Every integer up to the largest that the dtype holds exactly. */
+static uint64_t natural_range(wick_dtype dtype) {
+    static const uint8_t bits[WICK_DTYPE_COUNT] = {
+        [WICK_BOOL] = 1, [WICK_U8] = 8,   [WICK_I8] = 7,   [WICK_I16] = 15, [WICK_I32] = 31,     [WICK_I64] = 63,
+        [WICK_U16] = 16, [WICK_U32] = 32, [WICK_U64] = 63, [WICK_F16] = 11, [WICK_BF16] = 8,     [WICK_F32] = 24,
+        [WICK_F64] = 53, [WICK_C64] = 24, [WICK_C128] = 53, [WICK_F8E4M3FN] = 4, [WICK_F8E5M2] = 3};
+    bool floating = !wick_dtype_is_integral(dtype) && dtype != WICK_BOOL;
+    return (UINT64_C(1) << bits[dtype]) + floating;
+}
+
+/* random_(self) */
+static wick_status *random_all(const wick_kernel_call *k) {
+    return draw_integers(k, 0, natural_range(wick_tensor_dtype(wick_out_tensor(k, 0))));
+}
+
+static wick_status *random_between(const wick_kernel_call *k, int64_t from, int64_t to) {
+    if (from >= to)
+        return WICK_HOST_ERROR(k->host, WICK_INVALID_ARGUMENT,
+                               "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
+                               (long long)from, (long long)to);
+    return draw_integers(k, (uint64_t)from, (uint64_t)to - (uint64_t)from);
+}
+
+/* random_.from(self, from, to?): without `to`, all that the dtype holds */
+static wick_status *random_from(const wick_kernel_call *k) {
+    int64_t from = k->values[1].as.i;
+    uint64_t end = natural_range(wick_tensor_dtype(wick_out_tensor(k, 0)));
+    if (!wick_value_is_none(&k->values[2])) return random_between(k, from, k->values[2].as.i);
+    return draw_integers(k, (uint64_t)from, end - (uint64_t)from);
+}
+
+/* random_.to(self, to) */
+static wick_status *random_to(const wick_kernel_call *k) { return random_between(k, 0, k->values[1].as.i); }
+
+/* ---- by probabilities, one an element ---- */
+typedef struct chance_job {
+    wick_iter it; /* out, [mask,] probabilities or values; row-major order */
+    wick_philox philox;
+    wick_dtype dtype;          /* of operand `input` */
+    int input;
+    bool dropout;              /* out = value / (1 - p) where kept, mask = kept; else out = u < p */
+    double keep, scale;
+    cpu_convert_fn narrow_out; /* from doubles */
+} chance_job;
+
+typedef struct chance_buffers {
+    _Alignas(64) uint32_t high[BLOCK], low[BLOCK];
+    _Alignas(64) double packed[2 * BLOCK], wide[2 * BLOCK], values[BLOCK];
+    uint8_t kept[BLOCK];
+} chance_buffers;
+
+/* Elements of operand `input` as doubles. */
+static void load_doubles(const chance_job *job, const wick_cursor *c, int64_t n, chance_buffers *b) {
+    cpu_convert_fn widen = CPU_NAME(widen)[job->dtype];
+    const void *from = b->packed;
+    wick_iter_gather(&job->it, c, job->input, b->packed, n);
+    if (widen) widen(b->wide, b->packed, n), from = b->wide;
+    CPU_NAME(narrow)[class_of_dtype(job->dtype)][WICK_F64](b->values, from, n);
+}
+
+static void decide(const chance_job *job, int64_t n, chance_buffers *b) {
+    for (int64_t i = 0; i < n; ++i) {
+        double u = job->dtype == WICK_F64 ? unit_of(b->high[i], b->low[i]) : (double)(b->high[i] >> 8) * 0x1p-24;
+        b->kept[i] = u < (job->dropout ? job->keep : b->values[i]);
+        b->values[i] = job->dropout ? (b->kept[i] ? b->values[i] * job->scale : 0) : b->kept[i];
+    }
+}
+
+static void run_chance(void *user, int64_t begin_group, int64_t end_group, int worker) {
+    const chance_job *job = user;
+    const wick_iter *it = &job->it;
+    int64_t begin = begin_group * BLOCK, end = end_group * BLOCK < it->numel ? end_group * BLOCK : it->numel;
+    chance_buffers b;
+    wick_cursor c = wick_cursor_at(it, begin);
+    for (int64_t p = begin, n; p < end; p += n, wick_cursor_skip(it, &c, n)) {
+        n = end - p < BLOCK ? end - p : BLOCK;
+        philox(job->philox.seed, job->philox.offset + (uint64_t)p / 4, 0, (n + 3) / 4, b.high);
+        if (job->dtype == WICK_F64) philox(job->philox.seed, job->philox.offset + (uint64_t)p / 4, 1, (n + 3) / 4, b.low);
+        load_doubles(job, &c, n, &b);
+        decide(job, n, &b);
+        job->narrow_out(b.packed, b.values, n);
+        wick_iter_scatter(it, &c, 0, b.packed, n);
+        if (job->dropout) wick_iter_scatter(it, &c, 1, b.kept, n);
+    }
+}
+
+static wick_status *run_chances(const wick_kernel_call *k, chance_job *job, const wick_tensor *const *operands, int n) {
+    job->input = n - 1;
+    job->dtype = wick_tensor_dtype(operands[n - 1]);
+    job->narrow_out = CPU_NAME(narrow)[CPU_F64][operands[0]->dtype];
+    job->philox = *k->philox;
+    if (operands[0]->numel == 0) return NULL;
+    if (!wick_iter_init(&job->it, operands[0], operands, n, WICK_ITER_KEEP_ORDER))
+        return WICK_HOST_ERROR(k->host, WICK_INVALID_ARGUMENT, "%s: shapes do not broadcast to the output's",
+                               k->host->op_name(k->op));
+    cpu_parallel_for(cpu_of(k), (operands[0]->numel + BLOCK - 1) / BLOCK, 8, run_chance, job);
+    return NULL;
+}
+
+/* bernoulli(self): self holds the probabilities */
+static wick_status *bernoulli_of_self(const wick_kernel_call *k) {
+    const wick_tensor *operands[] = {wick_out_tensor(k, 0), wick_arg_tensor(k, 0)};
+    chance_job job = {.dropout = false};
+    return run_chances(k, &job, operands, 2);
+}
+
+/* bernoulli_.Tensor(self, p) */
+static wick_status *bernoulli_of_tensor(const wick_kernel_call *k) {
+    const wick_tensor *operands[] = {wick_out_tensor(k, 0), wick_arg_tensor(k, 1)};
+    chance_job job = {.dropout = false};
+    return run_chances(k, &job, operands, 2);
+}
+
+/* native_dropout(input, p, train?) -> (output, mask) */
+static wick_status *native_dropout(const wick_kernel_call *k) {
+    const wick_tensor *operands[] = {wick_out_tensor(k, 0), wick_out_tensor(k, 1), wick_arg_tensor(k, 0)};
+    double p = wick_value_as_double(&k->values[1]);
+    bool train = wick_value_is_none(&k->values[2]) || k->values[2].as.i;
+    if (!(p >= 0 && p <= 1))
+        return WICK_HOST_ERROR(k->host, WICK_INVALID_ARGUMENT, "dropout probability has to be between 0 and 1, but got %g", p);
+    chance_job job = {.dropout = true, .keep = train ? 1 - p : 1};
+    job.scale = job.keep == 0 ? 0 : 1 / job.keep;
+    return run_chances(k, &job, operands, 3);
+}
+
+/* ---- permutation: Fisher and Yates, step i swaps with a uniform element of the rest; 64 bits make the bias nil ---- */
+typedef struct index_source {
+    wick_philox philox;
+    int64_t at;
+    uint32_t high[4], low[4];
+} index_source;
+
+static uint64_t next_below(index_source *s, uint64_t n) {
+    int lane = (int)(s->at % 4);
+    if (lane == 0) {
+        philox(s->philox.seed, s->philox.offset + (uint64_t)s->at / 4, 0, 1, s->high);
+        philox(s->philox.seed, s->philox.offset + (uint64_t)s->at / 4, 1, 1, s->low);
+    }
+    ++s->at;
+    return ((uint64_t)s->high[lane] << 32 | s->low[lane]) % n;
+}
+
+static void permute(int64_t *values, int64_t n, const wick_philox *state) {
+    index_source source = {.philox = *state};
+    for (int64_t i = 0; i < n; ++i) values[i] = i;
+    for (int64_t i = 0; i + 1 < n; ++i) {
+        int64_t j = i + (int64_t)next_below(&source, (uint64_t)(n - i)), t = values[i];
+        values[i] = values[j], values[j] = t;
+    }
+}
+
+/* randperm(n, ..) */
+static wick_status *randperm(const wick_kernel_call *k) {
+    const wick_tensor *out = wick_out_tensor(k, 0);
+    wick_dtype dtype = wick_tensor_dtype(out);
+    int64_t n = out->numel;
+    if (dtype == WICK_I64) return permute(wick_data(out), n, k->philox), NULL;
+    int64_t *values = malloc((size_t)(n ? n : 1) * sizeof *values);
+    if (!values) return WICK_HOST_ERROR(k->host, WICK_OUT_OF_MEMORY, "randperm: no memory for %lld indices", (long long)n);
+    permute(values, n, k->philox);
+    CPU_NAME(narrow)[CPU_I64][dtype](wick_data(out), values, n);
+    free(values);
+    return NULL;
+}
+
+#define BIT(name) WICK_DTYPE_BIT(WICK_##name)
+#define REALS (BIT(F16) | BIT(BF16) | BIT(F32) | BIT(F64))
+#define FLAGS WICK_KERNEL_DETERMINISTIC
+static const wick_kernel_row rows[] = {
+    CPU_ROW("uniform_", draw, &uniform, REALS, FLAGS),
+    CPU_ROW("normal_", draw, &normal, REALS, FLAGS),
+    CPU_ROW("log_normal_", draw, &log_normal, REALS, FLAGS),
+    CPU_ROW("cauchy_", draw, &cauchy, REALS, FLAGS),
+    CPU_ROW("exponential_", draw, &exponential, REALS, FLAGS),
+    CPU_ROW("geometric_", draw, &geometric, 0, FLAGS),
+    CPU_ROW("bernoulli_.float", draw, &bernoulli, 0, FLAGS),
+    CPU_ROW("bernoulli_.Tensor", bernoulli_of_tensor, NULL, 0, FLAGS),
+    CPU_ROW("bernoulli", bernoulli_of_self, NULL, REALS, FLAGS),
+    CPU_ROW("random_", random_all, NULL, 0, FLAGS),
+    CPU_ROW("random_.from", random_from, NULL, 0, FLAGS),
+    CPU_ROW("random_.to", random_to, NULL, 0, FLAGS),
+    CPU_ROW("native_dropout", native_dropout, NULL, REALS, FLAGS),
+    CPU_ROW("randperm", randperm, NULL, 0, FLAGS | WICK_KERNEL_CONTIGUOUS),
+};
+const cpu_kernel_table CPU_NAME(random_table) = CPU_TABLE(rows);

@@ -1,0 +1,82 @@
+/* Matrix products for the kernels: one problem description, solved by our own register-tiled kernels, by a BLAS opened
+ * at run time (src/blas.h), or by plain loops, whichever is fastest for the shape and dtype. */
+#ifndef WICK_CPU_GEMM_H
+#define WICK_CPU_GEMM_H
+
+#include "cpu.h"
+
+/* ---- tiles: what simd/gemm_own.c offers for f32 and f64 ---- */
+/* C = alpha * A B + beta * S.
+ * A's element (i, p) is a[rows[i] + cols[p]]: a matrix with any strides, or the patches of an image.
+ * B lies in panels of `panel` columns: element (p, j) is b[j / panel * b_panel + p * b_row + j % panel]. Rows of a panel
+ * must be readable up to the next whole vector.
+ * C and S have any strides; S may be C, and is not read if beta is 0. */
+typedef struct cpu_product {
+    int64_t m, n, k;
+    const void *a;
+    const int64_t *rows, *cols;
+    const void *b;
+    int64_t b_row, b_panel, panel;
+    void *c;
+    int64_t c_row, c_col;
+    const void *s;
+    int64_t s_row, s_col;
+    double alpha, beta;
+} cpu_product;
+
+/* One dtype's functions of one instruction set. Pointers are to elements of that dtype; strides count elements. */
+typedef struct cpu_gemm_type {
+    int64_t vector; /* elements of a SIMD register */
+    int64_t strip;  /* rows of a register tile */
+    /* Computes the part [m0, m1) x [n0, n1); n0 is a multiple of the panel. */
+    void (*run)(const cpu_product *p, int64_t m0, int64_t m1, int64_t n0, int64_t n1);
+    /* Copies columns [n0, n1) of a k x n matrix into panels (width `panel`, zero-filled), n0 a multiple of the panel. */
+    void (*pack)(void *out, const void *b, int64_t row, int64_t col, int64_t k, int64_t n0, int64_t n1, int64_t panel);
+    /* out[p * n + j] = in[j * row + p]: a transposed copy of `n` rows of `k`. */
+    void (*transpose)(void *out, int64_t out_row, const void *in, int64_t in_row, int64_t n, int64_t k);
+    double (*dot)(const void *x, int64_t x_stride, const void *y, int64_t y_stride, int64_t n);
+    /* y[0..n) = sum over p of x[p * x_stride] * b[p * row + j] */
+    void (*combine_rows)(void *y, const void *x, int64_t x_stride, const void *b, int64_t row, int64_t k, int64_t n);
+} cpu_gemm_type;
+
+typedef struct cpu_gemm_isa {
+    cpu_gemm_type f32, f64;
+} cpu_gemm_isa;
+
+extern const cpu_gemm_isa cpu_gemm_isa_base, cpu_gemm_isa_avx2, cpu_gemm_isa_avx512;
+
+/* The same for int64, by plain loops; without the dot product and combine_rows. */
+extern const cpu_gemm_type cpu_gemm_int64;
+
+/* The functions for F32, F64 or I64 of the instance's instruction set. */
+const cpu_gemm_type *cpu_gemm_type_of(const cpu_instance *cpu, wick_dtype dtype);
+/* The panel width that spreads n columns most evenly over register tiles. */
+int64_t cpu_gemm_panel(const cpu_gemm_type *type, int64_t n);
+/* Elements that a packed k x n matrix takes. */
+int64_t cpu_gemm_packed_count(const cpu_gemm_type *type, int64_t k, int64_t n);
+
+/* ---- problems: what kernels solve ---- */
+typedef struct cpu_matrix {
+    void *data; /* element (0, 0) */
+    int64_t row, col; /* strides in elements */
+} cpu_matrix;
+
+typedef struct cpu_gemm {
+    wick_dtype dtype; /* F32 F64 C64 C128, or an integer dtype */
+    int64_t m, n, k;
+    cpu_matrix a, b, c, s;
+    const wick_value *alpha, *beta; /* NULL: 1; beta 0: s is not read */
+} cpu_gemm;
+
+/* C = alpha * A B + beta * S, on all threads, or on the caller's if it is inside a parallel loop. `scratch` has
+ * cpu_gemm_scratch() bytes, aligned to 64. C overlaps neither A nor B; S is C or apart from it. */
+size_t cpu_gemm_scratch(const cpu_instance *cpu, const cpu_gemm *g);
+void cpu_gemm_run(cpu_instance *cpu, const cpu_gemm *g, void *scratch);
+
+/* The plain loops behind it, for integers (which wrap around) and for complex numbers without a BLAS. */
+void cpu_gemm_loops(cpu_instance *cpu, const cpu_gemm *g);
+
+/* Scratch memory of the call, aligned to 64; never NULL on success, even for 0 bytes. */
+wick_status *cpu_scratch(const wick_kernel_call *call, size_t bytes, void **out);
+
+#endif

@@ -1,0 +1,208 @@
+/* The CPU backend's entry: chooses the instruction set, joins the kernel tables, owns the thread pool.
+ *
+ * Keys of its INI section: isa = auto | base | avx2 | avx512, threads = N (0 or absent: every CPU of the process),
+ * blas = auto | none | PATH (blas.h). */
+#include "blas.h"
+#include "memory.h"
+#include "pool.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Files of simd/ and of kernels/ that export a table. */
+#define CPU_SIMD_FILES(X) X(pointwise) X(copy) X(random)
+#define CPU_ONCE_FILES(X) \
+    X(index) X(index_renorm) X(scatter) X(shape) X(shape_triangle) X(factory) X(select) X(select_unique) \
+    X(select_search) X(distance) \
+    X(gemm) X(gemm_dot) X(conv) X(conv_im2col) X(pool_max) X(pool_avg) X(pool_unpool) X(upsample) \
+    X(upsample_grid) X(pad)
+
+/* ---- the tables, one list an instruction set ---- */
+#define DECLARE_BASE(file) extern const cpu_kernel_table cpu_##file##_table_base;
+#define LIST_BASE(file) &cpu_##file##_table_base,
+CPU_SIMD_FILES(DECLARE_BASE)
+static const cpu_kernel_table *const base_tables[] = {CPU_SIMD_FILES(LIST_BASE) NULL};
+
+#ifdef CPU_HAVE_X86
+#define DECLARE_X86(file) \
+    extern const cpu_kernel_table cpu_##file##_table_avx2; \
+    extern const cpu_kernel_table cpu_##file##_table_avx512;
+#define LIST_AVX2(file) &cpu_##file##_table_avx2,
+#define LIST_AVX512(file) &cpu_##file##_table_avx512,
+CPU_SIMD_FILES(DECLARE_X86)
+static const cpu_kernel_table *const avx2_tables[] = {CPU_SIMD_FILES(LIST_AVX2) NULL};
+static const cpu_kernel_table *const avx512_tables[] = {CPU_SIMD_FILES(LIST_AVX512) NULL};
+#endif
+
+#define DECLARE_ONCE(file) extern const cpu_kernel_table cpu_##file##_table;
+#define LIST_ONCE(file) &cpu_##file##_table,
+CPU_ONCE_FILES(DECLARE_ONCE)
+static const cpu_kernel_table *const once_tables[] = {CPU_ONCE_FILES(LIST_ONCE) NULL};
+
+/* ---- what this machine can run ---- */
+#define FEATURES_AVX2(X) X("avx2") X("fma") X("f16c") X("bmi2")
+#define FEATURES_AVX512(X) X("avx512f") X("avx512dq") X("avx512bw") X("avx512vl")
+#define FEATURES_OTHER(X) X("avx512vnni") X("avx512bf16")
+
+static bool always(void) { return true; }
+
+#ifdef CPU_HAVE_X86
+/* The compiler's runtime reads the CPUID bits and, for the wide registers, that the system saves them (XGETBV). */
+#define AND_SUPPORTED(feature) &&__builtin_cpu_supports(feature)
+static bool has_avx2(void) { return true FEATURES_AVX2(AND_SUPPORTED); }
+static bool has_avx512(void) { return has_avx2() FEATURES_AVX512(AND_SUPPORTED); }
+#endif
+
+typedef struct isa_choice {
+    cpu_isa isa;
+    const char *name;
+    bool (*supported)(void);
+    const cpu_kernel_table *const *tables;
+} isa_choice;
+
+/* The best comes first. */
+static const isa_choice isa_choices[] = {
+#ifdef CPU_HAVE_X86
+    {CPU_ISA_AVX512, "avx512", has_avx512, avx512_tables},
+    {CPU_ISA_AVX2, "avx2", has_avx2, avx2_tables},
+#endif
+    {CPU_ISA_BASE, "base", always, base_tables},
+};
+#define ISA_COUNT (sizeof isa_choices / sizeof isa_choices[0])
+
+static wick_status *choose_isa(const wick_host *host, const char *wanted, const isa_choice **out) {
+    bool automatic = strcmp(wanted, "auto") == 0;
+    for (size_t i = 0; i < ISA_COUNT; ++i) {
+        const isa_choice *choice = &isa_choices[i];
+        if (!automatic && strcmp(wanted, choice->name) != 0) continue;
+        if (choice->supported()) return *out = choice, NULL;
+        if (!automatic) return WICK_HOST_ERROR(host, WICK_UNAVAILABLE, "this machine has no %s", wanted);
+    }
+    return WICK_HOST_ERROR(host, WICK_INVALID_ARGUMENT, "isa = %s: wanted auto, base, avx2 or avx512", wanted);
+}
+
+static void describe_features(char *buffer, size_t bytes) {
+    size_t used = 0;
+    buffer[0] = 0;
+#ifdef CPU_HAVE_X86
+#define APPEND(feature) \
+    if (__builtin_cpu_supports(feature) && used < bytes) \
+        used += (size_t)snprintf(buffer + used, bytes - used, "%s%s", used ? " " : "", feature);
+    FEATURES_AVX2(APPEND) FEATURES_AVX512(APPEND) FEATURES_OTHER(APPEND)
+#endif
+    (void)used, (void)bytes;
+}
+
+/* ---- the instance ---- */
+static uint64_t count_rows(const cpu_kernel_table *const *tables) {
+    uint64_t n = 0;
+    for (; *tables; ++tables) n += (*tables)->count;
+    return n;
+}
+
+static void append_rows(cpu_instance *cpu, const cpu_kernel_table *const *tables) {
+    for (; *tables; ++tables) {
+        memcpy(cpu->rows + cpu->row_count, (*tables)->rows, (*tables)->count * sizeof *cpu->rows);
+        cpu->row_count += (*tables)->count;
+    }
+}
+
+static wick_status *join_tables(cpu_instance *cpu, const cpu_kernel_table *const *simd_tables) {
+    uint64_t n = count_rows(simd_tables) + count_rows(once_tables);
+    cpu->rows = malloc(n * sizeof *cpu->rows);
+    if (!cpu->rows) return WICK_HOST_ERROR(cpu->host, WICK_OUT_OF_MEMORY, "no memory for the kernel table");
+    append_rows(cpu, simd_tables);
+    append_rows(cpu, once_tables);
+    return NULL;
+}
+
+static wick_status *thread_count(const wick_host *host, const wick_config *config, int *out) {
+    int64_t threads;
+    wick_status *status = host->config_int(config, "threads", 0, &threads);
+    if (status) return status;
+    if (threads < 0 || threads > 4096)
+        return WICK_HOST_ERROR(host, WICK_INVALID_ARGUMENT, "threads = %lld: wanted 0 to 4096", (long long)threads);
+    *out = threads ? (int)threads : cpu_online_count();
+    return NULL;
+}
+
+/* ---- the backend ---- */
+static int32_t device_count(void *instance) { return 1; }
+
+static wick_status *device_query(void *instance, int32_t index, wick_device_info *out) {
+    const cpu_instance *cpu = instance;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    out->index = index;
+    snprintf(out->name, sizeof out->name, "cpu (%s, %d threads)", isa_choices[ISA_COUNT - 1 - cpu->isa].name,
+             cpu_thread_count(cpu));
+    memcpy(out->features, cpu->features, sizeof out->features);
+    out->hardware_id[0] = 0;
+    out->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * page;
+    out->memory_free_bytes = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * page;
+    return NULL;
+}
+
+static const void *get_interface(void *instance, const char *name, uint32_t version) {
+    return version == 1 && strcmp(name, "memory") == 0 ? &cpu_memory : NULL;
+}
+
+static void destroy(void *instance) {
+    cpu_instance *cpu = instance;
+    cpu_pool_destroy(cpu->pool);
+    cpu_blas_close(cpu->blas);
+    free(cpu->rows);
+    free(cpu);
+}
+
+static wick_status *initialize(cpu_instance *cpu, const wick_config *config) {
+    const isa_choice *choice = NULL;
+    int threads = 1;
+    wick_status *status = choose_isa(cpu->host, cpu->host->config_string(config, "isa", "auto"), &choice);
+    if (!status) status = thread_count(cpu->host, config, &threads);
+    if (!status) status = join_tables(cpu, choice->tables);
+    if (!status) status = cpu_pool_create(cpu->host, threads, &cpu->pool);
+    if (!status) status = cpu_blas_open(cpu->host, cpu->registrar, config, &cpu->blas);
+    if (status) return status;
+    cpu->isa = choice->isa;
+    describe_features(cpu->features, sizeof cpu->features);
+    cpu->backend = (wick_backend){
+        .struct_size = sizeof(wick_backend),
+        .flags = WICK_BACKEND_HOST,
+        .device_name = "cpu",
+        .device_count = device_count,
+        .device_query = device_query,
+        .get_interface = get_interface,
+        .kernels = cpu->rows,
+        .kernel_count = cpu->row_count,
+    };
+    return cpu->host->register_backend(cpu->registrar, &cpu->backend, cpu);
+}
+
+static wick_status *create(const wick_host *host, wick_registrar *registrar, const wick_config *config, void **out) {
+    cpu_instance *cpu = calloc(1, sizeof *cpu);
+    if (!cpu) return WICK_HOST_ERROR(host, WICK_OUT_OF_MEMORY, "no memory for the instance");
+    cpu->host = host, cpu->registrar = registrar;
+    wick_status *status = initialize(cpu, config);
+    if (status)
+        destroy(cpu);
+    else
+        *out = cpu;
+    return status;
+}
+
+static const wick_plugin_desc descriptor = {
+    .struct_size = sizeof(wick_plugin_desc),
+    .magic = WICK_PLUGIN_MAGIC,
+    .abi_major = WICK_ABI_MAJOR,
+    .abi_minor = WICK_ABI_MINOR,
+    .host_abi_minor_min = WICK_ABI_MINOR,
+    .sanitizer = WICK_SANITIZER,
+    .name = "cpu",
+    .version = WICK_VERSION_STRING,
+    .build = "C17, " __VERSION__,
+    .create = create,
+    .destroy = destroy,
+};
+WICK_PLUGIN(cpu, &descriptor)

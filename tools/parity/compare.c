@@ -1,0 +1,245 @@
+/* Recorded arrays, and the comparison of results with them. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "parity.h"
+
+/* ---- reading ---- */
+static bool read_dims(json_t *list, int64_t *out, int *ndim) {
+    size_t i, n = json_array_size(list);
+    json_t *item;
+    if (n > WICK_MAX_DIMS) return false;
+    json_array_foreach(list, i, item) out[i] = json_integer_value(item);
+    *ndim = (int)n;
+    return true;
+}
+
+static int64_t product(const int64_t *sizes, int ndim) {
+    int64_t n = 1;
+    for (int i = 0; i < ndim; ++i) n *= sizes[i];
+    return n;
+}
+
+/* One past the highest element that the view touches. */
+static int64_t extent(const host_array *a) {
+    int64_t last = 0;
+    for (int i = 0; i < a->ndim; ++i) {
+        if (a->sizes[i] == 0) return 0;
+        last += (a->sizes[i] - 1) * a->strides[i];
+    }
+    return last + 1;
+}
+
+bool host_array_read(const parity_case *k, json_t *recorded, host_array *out, const char **why) {
+    const char *key = json_string_value(json_object_get(recorded, "t"));
+    const char *dtype = json_string_value(json_object_get(recorded, "dtype"));
+    const wick_safetensors_info *info = key && k->tensors ? wick_safetensors_find(k->tensors, key) : NULL;
+    int stride_count = 0;
+    json_t *stride = json_object_get(recorded, "stride");
+    *out = (host_array){.dtype = dtype ? wick_dtype_parse(dtype) : WICK_DTYPE_NONE, .strided = stride != NULL};
+    *why = arena_format(k->arena, "the recorded tensor %s is missing or broken", key ? key : "?");
+    if (!info || !out->dtype || !read_dims(json_object_get(recorded, "shape"), out->sizes, &out->ndim)) return false;
+    if (stride && (!read_dims(stride, out->strides, &stride_count) || stride_count != out->ndim)) return false;
+    out->data = wick_safetensors_data(k->tensors, info);
+    size_t item_bytes = wick_dtype_bytes(out->dtype);
+    out->stored = item_bytes ? (int64_t)(info->bytes / item_bytes) : 0;
+    return out->strided ? extent(out) <= out->stored : product(out->sizes, out->ndim) == out->stored;
+}
+
+/* Steps `index` to the next element, row-major; returns the change of offset. */
+static int64_t advance(const host_array *a, int64_t *index) {
+    int64_t change = 0;
+    for (int d = a->ndim - 1; d >= 0; --d) {
+        change += a->strides[d];
+        if (++index[d] < a->sizes[d]) break;
+        change -= a->sizes[d] * a->strides[d];
+        index[d] = 0;
+    }
+    return change;
+}
+
+/* The elements of a strided array, row-major, in the arena. */
+static const char *row_major(const parity_case *k, const host_array *a) {
+    if (!a->strided) return a->data;
+    size_t size = wick_dtype_bytes(a->dtype);
+    int64_t n = product(a->sizes, a->ndim), offset = 0, index[WICK_MAX_DIMS] = {0};
+    char *out = arena_alloc(k->arena, (size_t)n * size);
+    for (int64_t i = 0; i < n; ++i) {
+        memcpy(out + (size_t)i * size, a->data + (size_t)offset * size, size);
+        offset += advance(a, index);
+    }
+    return out;
+}
+
+/* ---- elements ---- */
+static double from_half(uint16_t h) {
+    int exponent = h >> 10 & 31;
+    double m = h & 1023, sign = h >> 15 ? -1 : 1;
+    if (exponent == 31) return m != 0 ? NAN : sign * INFINITY;
+    return sign * (exponent ? ldexp(m + 1024, exponent - 25) : ldexp(m, -24));
+}
+
+static double from_bfloat(uint16_t b) {
+    uint32_t bits = (uint32_t)b << 16;
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+/* Reads element i; a complex one as two numbers. 64-bit integers are compared by their bytes. */
+static void element(const char *data, wick_dtype dtype, int64_t i, double out[2]) {
+    const char *p = data + (size_t)i * wick_dtype_bytes(dtype);
+    union {
+        uint8_t u8;
+        int8_t i8;
+        int16_t i16;
+        uint16_t u16;
+        int32_t i32;
+        uint32_t u32;
+        int64_t i64;
+        uint64_t u64;
+        float f32[2];
+        double f64[2];
+    } v;
+    memcpy(&v, p, wick_dtype_bytes(dtype));
+    out[1] = 0;
+    switch (dtype) {
+    case WICK_I8: out[0] = v.i8; break;
+    case WICK_I16: out[0] = v.i16; break;
+    case WICK_U16: out[0] = v.u16; break;
+    case WICK_I32: out[0] = v.i32; break;
+    case WICK_U32: out[0] = v.u32; break;
+    case WICK_I64: out[0] = (double)v.i64; break;
+    case WICK_U64: out[0] = (double)v.u64; break;
+    case WICK_F16: out[0] = from_half(v.u16); break;
+    case WICK_BF16: out[0] = from_bfloat(v.u16); break;
+    case WICK_F32: out[0] = v.f32[0]; break;
+    case WICK_F64: out[0] = v.f64[0]; break;
+    case WICK_C64: out[0] = v.f32[0], out[1] = v.f32[1]; break;
+    case WICK_C128: out[0] = v.f64[0], out[1] = v.f64[1]; break;
+    default: out[0] = v.u8; break;
+    }
+}
+
+static const char *element_text(const parity_case *k, wick_dtype dtype, const double v[2]) {
+    if (wick_dtype_is_complex(dtype)) return arena_format(k->arena, "%.9g%+.9gj", v[0], v[1]);
+    return arena_format(k->arena, "%.9g", v[0]);
+}
+
+/* ---- tolerances: PyTorch's defaults by dtype; a row for an operator widens them, with the reason ---- */
+typedef struct tolerance {
+    double rtol, atol;
+} tolerance;
+
+static tolerance dtype_tolerance(wick_dtype dtype) {
+    switch (dtype) {
+    case WICK_F16: return (tolerance){1e-3, 1e-5};
+    case WICK_BF16: return (tolerance){1.6e-2, 1e-5};
+    case WICK_F32:
+    case WICK_C64: return (tolerance){1.3e-6, 1e-5};
+    case WICK_F64:
+    case WICK_C128: return (tolerance){1e-7, 1e-7};
+    default: return (tolerance){0, 0};
+    }
+}
+
+static bool close_enough(double expected, double got, tolerance t) {
+    if (isnan(expected) || isnan(got)) return isnan(expected) && isnan(got);
+    if (expected == got) return true;
+    return isfinite(got) && fabs(got - expected) <= t.atol + t.rtol * fabs(expected);
+}
+
+static bool elements_equal(wick_dtype dtype, const char *expected, const char *got, int64_t i, tolerance t) {
+    double e[2], g[2];
+    size_t size = wick_dtype_bytes(dtype);
+    if (memcmp(expected + (size_t)i * size, got + (size_t)i * size, size) == 0) return true;
+    if (t.rtol == 0) return false;
+    element(expected, dtype, i, e);
+    element(got, dtype, i, g);
+    return close_enough(e[0], g[0], t) && close_enough(e[1], g[1], t);
+}
+
+/* ---- comparison ---- */
+static char *shape_text(const parity_case *k, wick_dtype dtype, const int64_t *sizes, int ndim) {
+    char *text = arena_format(k->arena, "%s [", wick_dtype_name(dtype));
+    for (int i = 0; i < ndim; ++i) text = arena_format(k->arena, "%s%s%lld", text, i ? ", " : "", (long long)sizes[i]);
+    return arena_format(k->arena, "%s]", text);
+}
+
+/* Copies `t` to the host; NULL: *got says why. */
+static char *fetch(const parity_case *k, wick_tensor *t, const char **got) {
+    size_t bytes = (size_t)wick_numel(t) * wick_dtype_bytes(wick_tensor_dtype(t));
+    char *data = arena_alloc(k->arena, bytes);
+    wick_status *status = wick_tensor_to_host(k->p->c, t, data, bytes);
+    if (!status) return data;
+    *got = arena_format(k->arena, "cannot read the result: %s", wick_status_message(status));
+    wick_status_free(status);
+    return NULL;
+}
+
+static bool compare_elements(const parity_case *k, const host_array *a, wick_tensor *t, const char **expected,
+                             const char **got) {
+    const char *want = row_major(k, a), *have = fetch(k, t, got);
+    tolerance limit = dtype_tolerance(a->dtype);
+    int64_t n = product(a->sizes, a->ndim), wrong = 0, first = -1;
+    if (!have) return false;
+    for (int64_t i = 0; i < n; ++i)
+        if (!elements_equal(a->dtype, want, have, i, limit) && wrong++ == 0) first = i;
+    if (!wrong) return true;
+    double e[2], g[2];
+    element(want, a->dtype, first, e);
+    element(have, a->dtype, first, g);
+    *expected = element_text(k, a->dtype, e);
+    *got = arena_format(k->arena, "%s at element %lld; %lld of %lld differ, %s", element_text(k, a->dtype, g),
+                        (long long)first, (long long)wrong, (long long)n, shape_text(k, a->dtype, a->sizes, a->ndim));
+    return false;
+}
+
+bool compare_tensor(const parity_case *k, json_t *recorded, wick_tensor *t, const char **expected, const char **got) {
+    host_array a;
+    *expected = "a tensor", *got = "none";
+    if (!t) return false;
+    if (!host_array_read(k, recorded, &a, got)) return false;
+    *expected = shape_text(k, a.dtype, a.sizes, a.ndim);
+    *got = shape_text(k, wick_tensor_dtype(t), t->sizes, t->ndim);
+    if (strcmp(*expected, *got) != 0) return false;
+    return compare_elements(k, &a, t, expected, got);
+}
+
+static bool all_zero(const char *data, const host_array *a) {
+    double v[2];
+    for (int64_t i = 0; i < a->stored; ++i) {
+        element(data, a->dtype, i, v);
+        if (v[0] != 0 || v[1] != 0) return false;
+    }
+    return true;
+}
+
+bool compare_gradient(const parity_case *k, json_t *recorded, wick_tensor *t, const char **expected, const char **got) {
+    host_array a;
+    if (t) return compare_tensor(k, recorded, t, expected, got);
+    *expected = "a gradient", *got = "none";
+    return host_array_read(k, recorded, &a, got) && all_zero(a.data, &a);
+}
+
+bool compare_value(const parity_case *k, json_t *recorded, const wick_value *v, const char **expected,
+                   const char **got) {
+    if (json_object_get(recorded, "t"))
+        return compare_tensor(k, recorded, v->tag == WICK_TAG_TENSOR ? v->as.tensor : NULL, expected, got);
+    if (json_is_null(recorded)) {
+        *expected = "none", *got = "a value";
+        return v->tag == WICK_TAG_NONE;
+    }
+    json_t *number = NULL;
+    for (const char *const *kind = (const char *const[]){"b", "i", "f", NULL}; *kind && !number; ++kind)
+        number = json_object_get(recorded, *kind);
+    double want = json_is_boolean(number)  ? json_is_true(number)
+                  : json_is_string(number) ? strtod(json_string_value(number), NULL)
+                                           : json_number_value(number);
+    *expected = arena_format(k->arena, "%.17g", want);
+    *got = arena_format(k->arena, "%.17g (tag %u)", wick_value_as_double(v), v->tag);
+    bool scalar = v->tag == WICK_TAG_BOOL || v->tag == WICK_TAG_I64 || v->tag == WICK_TAG_F64;
+    return number && scalar && close_enough(want, wick_value_as_double(v), dtype_tolerance(WICK_F64));
+}

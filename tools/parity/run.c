@@ -1,0 +1,249 @@
+/* One recorded call of an operator: build the arguments, call, compare outputs, first and second-order gradients. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "parity.h"
+
+/* What one call works with; all memory is the case's. */
+typedef struct call_state {
+    parity_case *k;
+    const wick_op *op;
+    wick_op_info info;
+    schema_arg schema[PARITY_MAX_ARGS];
+    wick_value args[PARITY_MAX_ARGS];
+    wick_value rets[PARITY_MAX_ARGS];
+    wick_value outs[PARITY_MAX_OUTS]; /* with returned lists flattened */
+    int nouts;
+} call_state;
+
+/* Gradients by their recorded paths. */
+typedef struct gradients {
+    int count;
+    const char *paths[PARITY_MAX_OUTS];
+    json_t *recorded[PARITY_MAX_OUTS];
+    wick_tensor *inputs[PARITY_MAX_OUTS];
+    wick_tensor *grads[PARITY_MAX_OUTS]; /* NULL: undefined */
+} gradients;
+
+/* What goes backward: tensors and the gradients that come in. */
+typedef struct seeds {
+    int count;
+    wick_tensor *outputs[PARITY_MAX_OUTS];
+    wick_tensor *grads[PARITY_MAX_OUTS];
+} seeds;
+
+/* ---- arguments ---- */
+/* The recorded value of argument `i`: by position, by name, or the schema's default. A new reference or NULL. */
+static json_t *recorded_argument(const call_state *s, int i) {
+    json_t *args = json_object_get(s->k->json, "args");
+    if ((size_t)i < json_array_size(args)) return json_incref(json_array_get(args, (size_t)i));
+    json_t *named = json_object_get(json_object_get(s->k->json, "kwargs"), s->schema[i].name);
+    return named ? json_incref(named) : schema_default(&s->schema[i]);
+}
+
+static bool build_argument(call_state *s, int i) {
+    const char *why = "an argument is missing";
+    json_t *json = recorded_argument(s, i);
+    bool ok = json && value_build(s->k, json, s->schema[i].type, &s->args[i], &why);
+    json_decref(json);
+    if (!ok) report_error(s->k, arena_format(s->k->arena, "argument %s: %s", s->schema[i].name, why));
+    return ok;
+}
+
+/* False: reported. */
+static bool build_arguments(call_state *s) {
+    for (int i = 0; i < s->info.nargs; ++i)
+        if (!build_argument(s, i)) return false;
+    return true;
+}
+
+/* ---- the call ---- */
+static void flatten_outputs(call_state *s) {
+    s->nouts = 0;
+    for (int i = 0; i < s->info.nrets; ++i) {
+        const wick_value *v = &s->rets[i];
+        bool list = v->tag == WICK_TAG_TENSOR_LIST;
+        for (uint32_t n = 0; n < (list ? v->count : 1) && s->nouts < PARITY_MAX_OUTS; ++n)
+            s->outs[s->nouts++] = list ? wick_value_tensor(v->as.tensors[n]) : *v;
+    }
+}
+
+/* False: reported. */
+static bool call(call_state *s) {
+    if (!wick_call(s->k->p->c, s->op, s->args, s->info.nargs, s->rets, s->info.nrets)) {
+        report_error(s->k, "a failure without an error");
+        return false;
+    }
+    flatten_outputs(s);
+    return true;
+}
+
+/* ---- outputs ---- */
+static void count_differs(const call_state *s, size_t want) {
+    arena *a = s->k->arena;
+    report_verdict(s->k, FAILED, "outputs", arena_format(a, "%zu", want), arena_format(a, "%d", s->nouts));
+}
+
+/* False: reported. */
+static bool compare_outputs(const call_state *s) {
+    json_t *outs = json_object_get(s->k->json, "outs"), *item;
+    size_t i, n = json_array_size(outs);
+    const char *expected, *got;
+    if (s->nouts == 0 && n == 1 && json_is_null(json_array_get(outs, 0))) return true; /* returns nothing */
+    if ((size_t)s->nouts != n) return count_differs(s, n), false;
+    json_array_foreach(outs, i, item) {
+        if (compare_value(s->k, item, &s->outs[i], &expected, &got)) continue;
+        report_verdict(s->k, FAILED, arena_format(s->k->arena, "output %zu", i), expected, got);
+        return false;
+    }
+    return true;
+}
+
+static bool returns_argument(const call_state *s) {
+    if (!json_is_true(json_object_get(s->k->json, "inplace"))) return true;
+    if (s->nouts && s->outs[0].as.tensor == s->args[0].as.tensor) return true;
+    report_verdict(s->k, FAILED, "return", "argument 0 itself", "another tensor");
+    return false;
+}
+
+static void run_forward(call_state *s) {
+    s->k->stage = STAGE_FORWARD;
+    wick_modes before = wick_no_grad(s->k->p->c);
+    if (build_arguments(s) && call(s) && returns_argument(s) && compare_outputs(s))
+        report_verdict(s->k, PASSED, "", "", "");
+    wick_modes_set(s->k->p->c, before);
+}
+
+/* ---- gradients ---- */
+/* "a0", "a1.2" (third tensor of a list), "k.name": the argument, NULL if the path leads nowhere. */
+static wick_tensor *tensor_at(const call_state *s, const char *path) {
+    long index = -1;
+    char *rest = NULL;
+    if (path[0] == 'a') index = strtol(path + 1, &rest, 10);
+    for (int i = 0; path[0] == 'k' && i < s->info.nargs; ++i)
+        if (strcmp(s->schema[i].name, path + 2) == 0) index = i;
+    if (index < 0 || index >= s->info.nargs) return NULL;
+    const wick_value *v = &s->args[index];
+    if (v->tag == WICK_TAG_TENSOR) return v->as.tensor;
+    long item = rest && *rest == '.' ? strtol(rest + 1, NULL, 10) : -1;
+    return v->tag == WICK_TAG_TENSOR_LIST && item >= 0 && item < (long)v->count ? v->as.tensors[item] : NULL;
+}
+
+/* Collects the inputs that a recorded map of gradients names. False: reported. */
+static bool gradients_collect(const call_state *s, const char *field, gradients *g) {
+    const char *path;
+    json_t *recorded;
+    g->count = 0;
+    json_object_foreach(json_object_get(s->k->json, field), path, recorded) {
+        wick_tensor *input = tensor_at(s, path);
+        if (!input || g->count == PARITY_MAX_OUTS) {
+            report_error(s->k, arena_format(s->k->arena, "the record's gradient path %s leads nowhere", path));
+            return false;
+        }
+        g->paths[g->count] = path, g->recorded[g->count] = recorded, g->inputs[g->count++] = input;
+    }
+    return true;
+}
+
+/* Adds a pair to what goes backward; a tensor without gradient contributes nothing. False: reported. */
+static bool seeds_add(const call_state *s, seeds *e, wick_tensor *output, json_t *recorded) {
+    const char *why = "";
+    if (!output || !wick_requires_grad(output) || e->count == PARITY_MAX_OUTS) return true;
+    wick_tensor *grad = value_tensor(s->k, recorded, &why);
+    if (!grad) return report_error(s->k, why), false;
+    e->outputs[e->count] = output, e->grads[e->count++] = grad;
+    return true;
+}
+
+/* Runs backward into g->grads. Without anything to start from all are undefined. False: reported. */
+static bool gradients_compute(const call_state *s, const seeds *e, gradients *g, unsigned flags) {
+    memset(g->grads, 0, sizeof g->grads);
+    if (!e->count ||
+        wick_grad(s->k->p->c, e->outputs, e->grads, e->count, g->inputs, g->count, flags | WICK_ALLOW_UNUSED, g->grads))
+        return true;
+    report_error(s->k, "a failed backward without an error");
+    return false;
+}
+
+/* False: reported. */
+static bool gradients_compare(const call_state *s, const gradients *g) {
+    const char *expected, *got;
+    for (int i = 0; i < g->count; ++i)
+        if (!compare_gradient(s->k, g->recorded[i], g->grads[i], &expected, &got)) {
+            report_verdict(s->k, FAILED, g->paths[i], expected, got);
+            return false;
+        }
+    report_verdict(s->k, PASSED, "", "", "");
+    return true;
+}
+
+static bool requires_grad(const call_state *s, const gradients *g) {
+    for (int i = 0; i < g->count; ++i)
+        if (!wick_set_requires_grad(s->k->p->c, g->inputs[i], true)) {
+            report_error(s->k, "requires_grad refused without an error");
+            return false;
+        }
+    return true;
+}
+
+/* Forward with recording, then the recorded cotangents backward. False: reported. */
+static bool first_order(call_state *s, gradients *g, unsigned flags) {
+    seeds *e = arena_alloc(s->k->arena, sizeof *e);
+    const char *index;
+    json_t *recorded;
+    if (!build_arguments(s) || !gradients_collect(s, "grads", g) || !requires_grad(s, g) || !call(s)) return false;
+    json_object_foreach(json_object_get(s->k->json, "cotangents"), index, recorded) {
+        long i = strtol(index, NULL, 10);
+        if (i >= s->nouts || s->outs[i].tag != WICK_TAG_TENSOR) return count_differs(s, (size_t)i + 1), false;
+        if (!seeds_add(s, e, s->outs[i].as.tensor, recorded)) return false;
+    }
+    return gradients_compute(s, e, g, flags);
+}
+
+static wick_tensor *gradient_of(const gradients *g, const char *path) {
+    for (int i = 0; i < g->count; ++i)
+        if (strcmp(g->paths[i], path) == 0) return g->grads[i];
+    return NULL;
+}
+
+/* Gradients of sum(grads[p] * vectors2[p]). */
+static void second_order(call_state *s, const gradients *first) {
+    gradients *g = arena_alloc(s->k->arena, sizeof *g);
+    seeds *e = arena_alloc(s->k->arena, sizeof *e);
+    const char *path;
+    json_t *recorded;
+    json_object_foreach(json_object_get(s->k->json, "vectors2"), path,
+                        recorded) if (!seeds_add(s, e, gradient_of(first, path), recorded)) return;
+    if (gradients_collect(s, "grads2", g) && gradients_compute(s, e, g, 0)) gradients_compare(s, g);
+}
+
+static void run_gradients(call_state *s) {
+    const parity_options *o = &s->k->p->options;
+    bool second = o->grad2 && json_object_get(s->k->json, "grads2");
+    gradients *g = arena_alloc(s->k->arena, sizeof *g);
+    s->k->stage = STAGE_GRAD;
+    if (!s->info.differentiable) {
+        report_verdict(s->k, UNSUPPORTED, "", "", "");
+        s->k->stage = STAGE_GRAD2;
+        if (second) report_verdict(s->k, UNSUPPORTED, "", "", "");
+        return;
+    }
+    if (o->grad && first_order(s, g, 0)) gradients_compare(s, g);
+    s->k->stage = STAGE_GRAD2;
+    if (second && first_order(s, g, WICK_CREATE_GRAPH)) second_order(s, g);
+}
+
+void run_case(parity_case *k, const wick_op *op) {
+    const parity_options *o = &k->p->options;
+    bool graded = (o->grad || o->grad2) && json_object_get(k->json, "grads");
+    call_state *s = arena_alloc(k->arena, sizeof *s);
+    s->k = k, s->op = op;
+    s->info.struct_size = sizeof s->info;
+    wick_op_describe(op, &s->info);
+    if (schema_arguments(s->info.schema, s->schema) != s->info.nargs || s->info.nrets > PARITY_MAX_ARGS) {
+        report_error(k, arena_format(k->arena, "cannot read the schema %s", s->info.schema));
+        return;
+    }
+    run_forward(s);
+    if (graded) run_gradients(s);
+}
