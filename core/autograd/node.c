@@ -5,6 +5,7 @@
 
 /* ---- making ---- */
 static size_t list_bytes(const wick_value *v) {
+    if (WICK_LIKELY(v->tag <= WICK_TAG_F64)) return 0;
     switch (v->tag) {
     case WICK_TAG_I64_LIST: return v->count * sizeof(int64_t);
     case WICK_TAG_F64_LIST: return v->count * sizeof(double);
@@ -23,9 +24,9 @@ static void copy_args(wick_node *node, const wick_value *args, int nargs, char *
     for (int i = 0; i < nargs; ++i) {
         wick_value *v = &node->args[i];
         *v = args[i];
-        size_t bytes = list_bytes(v);
         if (v->tag == WICK_TAG_TENSOR || v->tag == WICK_TAG_TENSOR_LIST) v->as.pointer = NULL;
-        if (!bytes) continue;
+        size_t bytes = list_bytes(v);
+        if (WICK_LIKELY(!bytes)) continue;
         memcpy(room, v->as.pointer, bytes);
         v->as.pointer = room;
         room += ALIGN8(bytes);
@@ -39,7 +40,7 @@ wick_node *node_new(context_impl *c, const node_class *cls, const op_entry *op, 
     size_t bytes = sizeof(wick_node) + (size_t)edges * sizeof(node_edge) + (size_t)outs * sizeof(node_meta) +
                    (size_t)saves * sizeof(saved_tensor) + (size_t)nargs * sizeof(wick_value) + lists +
                    (size_t)outs * META_DIMS * sizeof(wick_dim);
-    wick_node *n = rt_alloc(c->rt, bytes);
+    wick_node *n = block_take(c, bytes);
     if (!n) {
         FAIL(c, OUT_OF_MEMORY, "cannot allocate a graph node");
         return NULL;
@@ -47,6 +48,7 @@ wick_node *node_new(context_impl *c, const node_class *cls, const op_entry *op, 
     memset(n, 0, sizeof *n);
     n->references = 1;
     n->rt = c->rt;
+    n->small = bytes <= BLOCK_BYTES;
     n->cls = cls;
     n->op = op;
     n->edge_count = (uint16_t)edges;
@@ -58,11 +60,11 @@ wick_node *node_new(context_impl *c, const node_class *cls, const op_entry *op, 
     n->saved = (saved_tensor *)(n->args + nargs);
     n->metas = (node_meta *)(n->saved + saves);
     n->meta_room = (wick_dim *)(n->metas + outs);
-    memset(n->edges, 0, sizeof *n->edges * (size_t)edges);
-    memset(n->metas, 0, sizeof *n->metas * (size_t)outs);
+    for (int i = 0; i < edges; ++i) n->edges[i] = (node_edge){NULL, 0};
+    for (int i = 0; i < outs; ++i) n->metas[i] = (node_meta){0, 0, {0, 0}, NULL};
     for (int i = 0; i < saves; ++i) n->saved[i].present = 0;
     copy_args(n, args, nargs, (char *)(n->meta_room + outs * META_DIMS));
-    atomic_fetch_add_explicit(&c->rt->references, 1, memory_order_relaxed);
+    object_born(c);
     return n;
 }
 
@@ -76,7 +78,7 @@ bool node_set_meta(context_impl *c, wick_node *n, int out, const wick_tensor *t)
     wick_dim *sizes = n->meta_room + out * META_DIMS;
     if (t->ndim > META_DIMS && !(sizes = rt_alloc(n->rt, sizeof *sizes * t->ndim)))
         return !FAIL(c, OUT_OF_MEMORY, "cannot allocate a graph node");
-    memcpy(sizes, t->sizes, sizeof *sizes * t->ndim);
+    for (int i = 0; i < t->ndim; ++i) sizes[i] = t->sizes[i];
     n->metas[out] = (node_meta){t->dtype, t->ndim, t->device, sizes};
     return true;
 }
@@ -128,8 +130,8 @@ void nodes_destroy(wick_node *dying, context_impl *c) {
             if (n->metas[i].ndim > META_DIMS) rt_free(rt, (void *)n->metas[i].sizes);
         rt_free(rt, n->hooks);
         rt_free(rt, n->trace);
-        rt_free(rt, n);
-        runtime_drop(rt);
+        block_give(rt, c, n, n->small);
+        object_died(rt, c);
     }
 }
 

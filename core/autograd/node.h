@@ -57,7 +57,8 @@ struct wick_node {
     uint16_t edge_count, out_count, saved_count, arg_count;
     uint8_t released; /* saved tensors are gone: backward ran without retain_graph */
     uint8_t lets_undefined_through; /* apply sees NULL where an output had no gradient */
-    uint8_t reserved[2];
+    uint8_t small; /* its block returns to the context's list */
+    uint8_t reserved;
     uint64_t sequence; /* higher than that of every node it leads to; 0: accumulator */
     wick_runtime *rt;
     const node_class *cls;

@@ -161,6 +161,15 @@ static bool check_inplace(context_impl *c, const op_entry *op, wick_tensor *pub)
     return true;
 }
 
+/* The same for whatever a call writes to, one tensor or a list. */
+static bool check_writes(context_impl *c, const call_frame *f) {
+    const wick_value *v = &f->args[f->op->mutated_arg];
+    if (v->tag == WICK_TAG_TENSOR) return check_inplace(c, f->op, v->as.tensor);
+    for (uint32_t i = 0; v->tag == WICK_TAG_TENSOR_LIST && i < v->count; ++i)
+        if (v->as.tensors[i] && !check_inplace(c, f->op, v->as.tensors[i])) return false;
+    return true;
+}
+
 static bool result_differentiable(const op_entry *op, int i, const wick_tensor *t) {
     return wick_dtype_is_differentiable((wick_dtype)t->dtype) && !(op->def->nondiff_rets >> i & 1);
 }
@@ -181,10 +190,24 @@ static bool attach_results(context_impl *c, wick_node *node, call_frame *f) {
     return true;
 }
 
-/* as_strided's rule needs to know what it looked at. */
+/* How long each part of a cat is along its dimension. */
+static wick_dim *lengths_of(wick_runtime *rt, const call_frame *f) {
+    const wick_value *list = &f->args[0];
+    wick_dim *lengths = rt_calloc(rt, sizeof *lengths * (list->count + 1));
+    for (uint32_t i = 0; lengths && i < list->count; ++i) {
+        const wick_tensor *t = list->as.tensors[i];
+        int64_t dim = f->args[1].as.i + (f->args[1].as.i < 0 ? t->ndim : 0);
+        if (dim >= 0 && dim < t->ndim) lengths[i] = t->sizes[dim];
+    }
+    return lengths;
+}
+
+/* as_strided's rule needs to know what it looked at, cat's how long the parts were. */
 static bool keep_geometry(context_impl *c, wick_node *node, const call_frame *f) {
-    if (f->op->functional_id != OP_ID_as_strided) return true;
-    node->payload = geometry_of(c->rt, arg_tensor(f->args, 0));
+    int id = f->op->functional_id;
+    if (id == OP_ID_as_strided) node->payload = geometry_of(c->rt, arg_tensor(f->args, 0));
+    else if (id == OP_ID_cat) node->payload = lengths_of(c->rt, f);
+    else return true;
     return node->payload || !FAIL(c, OUT_OF_MEMORY, "cannot allocate a graph node");
 }
 
@@ -215,6 +238,6 @@ bool autograd_dispatch(context_impl *c, call_frame *f) {
     if (!needs || !differentiable) {
         if (!needs || op->mutated_arg < 0) return dispatch_below(c, f, WICK_RANK_AUTOGRAD);
     }
-    if (op->mutated_arg >= 0 && !check_inplace(c, op, arg_tensor(f->args, op->mutated_arg))) return false;
+    if (op->mutated_arg >= 0 && !check_writes(c, f)) return false;
     return differentiable ? record(c, f, needs) : dispatch_below(c, f, WICK_RANK_AUTOGRAD);
 }

@@ -21,8 +21,6 @@ void view_track(context_impl *c, tensor_impl *view, tensor_impl *self) {
     view->view_mode = self->view_mode ? self->view_mode : c->modes.grad ? VIEW_DEFAULT : VIEW_NO_GRAD;
     view->attr_version = wick_version(&view->pub);
     view->pub.keys |= WICK_KEY(AUTOGRAD); /* its base may come to need a gradient */
-    if (view->pub.flags & WICK_TENSOR_CONJ) view->pub.keys |= WICK_KEY(CONJUGATE);
-    if (view->pub.flags & WICK_TENSOR_NEG) view->pub.keys |= WICK_KEY(NEGATIVE);
 }
 
 /* A node AsStridedBackward that leads from the view's place in the base to the base's history. */

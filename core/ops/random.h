@@ -1,1 +1,13 @@
 /* Rules of random.inc. Included by rows.h only. */
+INFER(infer_bernoulli) INFER(infer_bernoulli_float) INFER(infer_cauchy) INFER(infer_exponential) INFER(infer_geometric)
+INFER(infer_log_normal) INFER(infer_native_dropout) INFER(infer_normal) INFER(infer_poisson) INFER(infer_random)
+INFER(infer_random_from) INFER(infer_random_to) INFER(infer_randperm) INFER(infer_uniform)
+COMPOSE(compose_alpha_dropout) COMPOSE(compose_bernoulli_p) COMPOSE(compose_dropout)
+COMPOSE(compose_feature_alpha_dropout) COMPOSE(compose_feature_dropout) COMPOSE(compose_multinomial)
+COMPOSE(compose_native_dropout) COMPOSE(compose_native_dropout_backward) COMPOSE(compose_normal_float_float)
+COMPOSE(compose_normal_float_tensor) COMPOSE(compose_normal_tensor_float) COMPOSE(compose_normal_tensor_tensor)
+COMPOSE(compose_rand) COMPOSE(compose_rand_like) COMPOSE(compose_randint) COMPOSE(compose_randint_like)
+COMPOSE(compose_randint_like_low) COMPOSE(compose_randint_low) COMPOSE(compose_randn) COMPOSE(compose_randn_like)
+COMPOSE(compose_randperm) COMPOSE(compose_rrelu) COMPOSE(compose_rrelu_with_noise)
+COMPOSE(compose_rrelu_with_noise_backward)
+GRADIENT(d_drawn) GRADIENT(d_native_dropout) GRADIENT(d_native_dropout_backward)

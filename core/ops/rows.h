@@ -14,6 +14,7 @@
 #include "indexing.h"
 #include "matmul.h"
 #include "nn.h"
+#include "optim.h"
 #include "pointwise.h"
 #include "random.h"
 #include "reduction.h"

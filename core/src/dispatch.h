@@ -28,7 +28,7 @@ typedef struct wick_op {
     uint8_t ret_list;
     uint8_t tensor_arg_count, list_arg_count;
     uint8_t tensor_args[OP_MAX_ARGS]; /* indices of Tensor and Tensor? arguments */
-    uint8_t list_args[4];             /* indices of Tensor[] arguments */
+    uint8_t list_args[8];             /* indices of Tensor[] arguments */
     int8_t device_arg;                /* index of a Device argument, -1 */
     int8_t mutated_arg;               /* first one written to, -1 */
     uint8_t save_count;

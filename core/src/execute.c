@@ -17,7 +17,7 @@ static const kernel_slot *find_kernel(wick_runtime *rt, wick_device device, cons
 bool kernel_exists(wick_runtime *rt, wick_device device, const op_entry *op) { return find_kernel(rt, device, op); }
 
 static wick_status *slot_run(context_impl *c, const kernel_slot *slot, const op_entry *op, wick_device device,
-                             const wick_value *values, int nargs, int nouts, wick_dtype compute) {
+                             const wick_value *values, int nargs, int nouts, wick_dtype compute, uint32_t flags) {
     wick_kernel_call call;
     call.struct_size = sizeof call;
     call.nargs = (uint16_t)nargs;
@@ -31,7 +31,7 @@ static wick_status *slot_run(context_impl *c, const kernel_slot *slot, const op_
     call.stream = NULL;
     call.philox = &c->philox;
     call.device = device;
-    call.flags = (c->modes.deterministic ? WICK_CALL_DETERMINISTIC : 0) | (c->modes.tf32 ? WICK_CALL_TF32 : 0);
+    call.flags = flags | (c->modes.deterministic ? WICK_CALL_DETERMINISTIC : 0) | (c->modes.tf32 ? WICK_CALL_TF32 : 0);
     call.compute_dtype = compute;
     int used = c->workspaces_used;
     wick_status *s = slot->fn(&call);
@@ -46,7 +46,7 @@ wick_status *kernel_run(context_impl *c, const op_entry *op, wick_device device,
     if (!slot)
         return WICK_ERROR(WICK_UNSUPPORTED, "device %s has no kernel %s",
                           wick_device_format(c->rt, device, name, sizeof name), op->name);
-    return slot_run(c, slot, op, device, values, nargs, nouts, compute);
+    return slot_run(c, slot, op, device, values, nargs, nouts, compute, 0);
 }
 
 void *dispatch_workspace(context_impl *c, size_t bytes) {
@@ -192,6 +192,17 @@ static wick_status *finish_output(execution *x, int i) {
     return NULL;
 }
 
+/* Rows that write to lists have no output to finish. */
+static void bump_lists(execution *x) {
+    const op_entry *op = x->f->op;
+    for (int k = 0; k < op->list_arg_count; ++k) {
+        const wick_value *v = &x->f->args[op->list_args[k]];
+        if (!(op->mutated_args >> op->list_args[k] & 1) || v->tag != WICK_TAG_TENSOR_LIST) continue;
+        for (uint32_t i = 0; i < v->count; ++i)
+            if (v->as.tensors[i]) version_bump(v->as.tensors[i]);
+    }
+}
+
 static void advance_generator(execution *x) {
     const wick_value *out = &x->values[x->nargs];
     if (out->tag == WICK_TAG_TENSOR) x->c->philox.offset += ((uint64_t)out->as.tensor->numel + 3) / 4;
@@ -210,10 +221,11 @@ static wick_status *run(execution *x) {
     if (x->f->device.type != WICK_DEVICE_TYPE_META) {
         for (int k = 0; k < op->tensor_arg_count; ++k)
             if (op->tensor_args[k] < x->nargs) WICK_TRY(prepare_input(x, op->tensor_args[k]));
-        WICK_TRY(slot_run(x->c, x->slot, op, x->f->device, x->values, x->nargs, x->nouts, x->ix.compute));
+        WICK_TRY(slot_run(x->c, x->slot, op, x->f->device, x->values, x->nargs, x->nouts, x->ix.compute, 0));
     }
     if (op->def->flags & RANDOM) advance_generator(x);
     for (int i = 0; i < x->nouts; ++i) WICK_TRY(finish_output(x, i));
+    if (op->mutated_args && op->list_arg_count) bump_lists(x);
     return NULL;
 }
 
@@ -229,6 +241,7 @@ static void execution_begin(execution *x, context_impl *c, call_frame *f) {
     x->ix.args = f->args;
     x->ix.compute = WICK_DTYPE_NONE;
     x->ix.cast_args = UINT32_MAX;
+    x->ix.decompose = false;
     memcpy(x->values, f->args, sizeof *f->args * (size_t)x->nargs);
     for (int i = 0; i < x->nouts; ++i) {
         x->fresh[i] = x->targets[i] = NULL;
@@ -330,6 +343,7 @@ static bool execute_kernel(context_impl *c, call_frame *f) {
     wick_status *s = infer(&x.ix);
     if (s) return !fail(c, wick_status_wrap(s, __FILE__, __LINE__, "%s: %s", f->op->name, wick_status_message(s)));
     x.slot = find_kernel(c->rt, f->device, f->op);
+    if (x.ix.decompose) return execute_compose(c, f);
     bool meta = f->device.type == WICK_DEVICE_TYPE_META;
     if (!meta && (!x.slot || !slot_takes(x.slot, x.ix.compute))) {
         if (f->op->def->compose) return execute_compose(c, f);
@@ -370,11 +384,11 @@ static bool execute_dense(context_impl *c, call_frame *f, bool *done) {
     if (!slot || !slot_takes(slot, compute) || ((flags & PROMOTE_FLOAT) && compute < WICK_F16) || (flags & REAL_RESULT))
         return true;
     *done = true;
-    wick_status *s = tensor_new(c, flags & BOOL_RESULT ? WICK_BOOL : compute, like->ndim, like->sizes, NULL, f->device, &out);
+    wick_status *s = tensor_new_like(c, flags & BOOL_RESULT ? WICK_BOOL : compute, like, &out);
     if (WICK_UNLIKELY(s != NULL)) return !fail(c, s);
     for (int i = 0; i < op->nargs; ++i) values[i] = f->args[i];
     values[op->nargs] = wick_value_tensor(out);
-    s = slot_run(c, slot, op, f->device, values, op->nargs, 1, compute);
+    s = slot_run(c, slot, op, f->device, values, op->nargs, 1, compute, WICK_CALL_DENSE);
     if (WICK_UNLIKELY(s != NULL)) {
         tensor_release(impl(out), c);
         return !fail(c, s);
@@ -403,7 +417,9 @@ static bool execute_view(context_impl *c, call_frame *f) {
     s = tensor_new_view(c, self->storage, g.dtype ? g.dtype : (wick_dtype)self->dtype, g.ndim, g.sizes, g.strides, g.offset,
                         flags, &out);
     if (fail(c, s)) return false;
-    view_track(c, impl(out), impl(self));
+    if (flags & WICK_TENSOR_CONJ) out->keys |= WICK_KEY(CONJUGATE);
+    if (flags & WICK_TENSOR_NEG) out->keys |= WICK_KEY(NEGATIVE);
+    if (!(op->def->flags & NOT_DIFFERENTIABLE)) view_track(c, impl(out), impl(self));
     f->rets[0] = wick_value_tensor(out);
     return scope_own(c, out) != NULL;
 }
@@ -427,6 +443,11 @@ static bool store_result(context_impl *c, call_frame *f, int i, wick_tensor *res
     return op_call1(PUB(c), OP_ID_copy_, copy_args, 3) != NULL;
 }
 
+/* A tensor that the call wrote to is the caller's already. */
+static bool is_new(const call_frame *f, const wick_value *ret) {
+    return ret->tag == WICK_TAG_TENSOR && !(f->op->def->flags & MUTATES && ret->as.tensor == arg_tensor(f->args, 0));
+}
+
 /* Moves what a decomposition returned from its scope to the one around. */
 static bool hand_outward(context_impl *c, call_frame *f, wick_value *rets, int n, wick_scope scope) {
     if (f->op->ret_list) {
@@ -443,11 +464,15 @@ static bool hand_outward(context_impl *c, call_frame *f, wick_value *rets, int n
         f->rets[0] = wick_value_tensors(array, count);
         return !c->error;
     }
+    double parts[2] = {0, 0}; /* of a complex number, which lives in the scope that closes */
+    bool complex = n && rets[0].tag == WICK_TAG_C128;
+    if (complex) memcpy(parts, rets[0].as.c, sizeof parts);
     for (int i = 0; i < n; ++i)
-        if (rets[i].tag == WICK_TAG_TENSOR) wick_retain(rets[i].as.tensor);
+        if (is_new(f, &rets[i])) wick_retain(rets[i].as.tensor);
     wick_scope_close(PUB(c), scope);
+    if (complex && !(rets[0].as.c = scope_number(c, parts))) return false;
     for (int i = 0; i < n; ++i) {
-        if (rets[i].tag == WICK_TAG_TENSOR) scope_own(c, rets[i].as.tensor);
+        if (is_new(f, &rets[i])) scope_own(c, rets[i].as.tensor);
         f->rets[i] = rets[i];
     }
     return !c->error;

@@ -91,3 +91,11 @@ int64_t wick_item_int(wick_context *c, wick_tensor *t) {
     wick_value v = element_value((wick_dtype)t->dtype, element, parts);
     return wick_value_as_int(&v);
 }
+
+bool tensor_scalar(context_impl *c, const wick_tensor *t, wick_value *out) {
+    char element[16];
+    double parts[2];
+    if (!read_one(c, t, element)) return false;
+    *out = element_value((wick_dtype)t->dtype, element, parts);
+    return out->tag != WICK_TAG_C128 || (out->as.c = scope_number(c, parts));
+}

@@ -21,11 +21,14 @@
 /* Within a 0.x major every minor is an ABI of its own. */
 #define ABI_MINOR_MIN (WICK_ABI_MAJOR == 0 ? WICK_ABI_MINOR : 0)
 
+/* In the order of fallback_policy. */
+#define POLICIES "error|warn|cpu"
+
 #define PLUGIN_KEYS                                                                                                \
     {SECTION_PREFIX "*", "path", WICK_CONFIG_PATH, NULL, "the shared object; missing: NAME.so where plugins are"}, \
         {SECTION_PREFIX "*", "enabled", WICK_CONFIG_BOOL, NULL, "no: pass it over"},                               \
         {SECTION_PREFIX "*", "required", WICK_CONFIG_BOOL, NULL, "not ready is an error"},                         \
-        {SECTION_PREFIX "*", "fallback", WICK_CONFIG_CHOICE, "error|warn|cpu", "an operator without a kernel"},    \
+        {SECTION_PREFIX "*", "fallback", WICK_CONFIG_CHOICE, POLICIES, "an operator without a kernel"},            \
         {SECTION_PREFIX "*", "isolate", WICK_CONFIG_BOOL, NULL, "try it in a child process first"}, {              \
         SECTION_PREFIX "*", "*", WICK_CONFIG_STRING, NULL, "the plugin's own"                                      \
     }
@@ -296,17 +299,21 @@ static wick_status *check_memory(const wick_backend *backend, void *instance) {
     return WICK_ERROR(WICK_FAILED_PRECONDITION, "interface \"memory\" 1: a required slot is not set");
 }
 
+/* `word` is one of POLICIES: the schema was checked. */
+static int policy_of(const char *word) {
+    const char *found = strstr(POLICIES, word);
+    int policy = FALLBACK_ERROR;
+    for (const char *c = POLICIES; c < found; ++c) policy += *c == '|';
+    return policy;
+}
+
 static wick_status *step_probe(attempt *a) {
-    static const char *const policies[] = {
-        [FALLBACK_ERROR] = "error", [FALLBACK_WARN] = "warn", [FALLBACK_CPU] = "cpu"};
     const wick_backend *backend = a->plugin->registrar.backend;
     void *instance = a->plugin->registrar.instance;
     a->device_count = backend->device_count(instance);
     if (a->device_count <= 0) return WICK_ERROR(WICK_UNAVAILABLE, "no device");
     WICK_TRY(check_memory(backend, instance));
-    const char *wanted = wick_config_string(a->file, a->section, "fallback", policies[FALLBACK_ERROR]);
-    int policy = FALLBACK_ERROR;
-    while (policy < ARRAY_COUNT(policies) - 1 && strcmp(policies[policy], wanted) != 0) ++policy;
+    int policy = policy_of(wick_config_string(a->file, a->section, "fallback", "error"));
     return runtime_publish_backend(a->runtime, backend, instance, a->name, policy, &a->device_type);
 }
 

@@ -29,6 +29,7 @@ typedef struct op_infer {
     const wick_value *args; /* complete: defaults are filled in */
     wick_dtype compute;     /* the dtype that cast arguments are brought to; NONE: no casts */
     uint32_t cast_args;     /* bit i: argument i is cast to `compute`; all tensor arguments unless the rule says less */
+    bool decompose;         /* kernels do not take this call: decompose it; outs need not be filled */
     op_meta outs[OP_MAX_RETS];
 } op_infer;
 

@@ -145,6 +145,15 @@ static inline storage_impl *storage_of(const wick_tensor *t) { return (storage_i
 /* A new uninitialized tensor with a storage of its own; strides NULL: contiguous. One reference, no scope. */
 wick_status *tensor_new(context_impl *c, wick_dtype dtype, int ndim, const wick_dim *sizes, const wick_dim *strides,
                         wick_device device, wick_tensor **out);
+/* A new row-major tensor of the same sizes and device as `like`, which is row-major. */
+wick_status *tensor_new_like(context_impl *c, wick_dtype dtype, const wick_tensor *like, wick_tensor **out);
+/* Blocks of up to BLOCK_BYTES come from and return to the context's own list (`c` may be NULL when giving). */
+#define BLOCK_BYTES 448
+void *block_take(context_impl *c, size_t bytes);
+void block_give(wick_runtime *rt, context_impl *c, void *block, bool small);
+/* Counts live objects; each keeps its runtime alive. No atomic operation where there is a context. */
+void object_born(context_impl *c);
+void object_died(wick_runtime *rt, context_impl *c);
 /* A new tensor that shares `storage`. One reference, no scope. */
 wick_status *tensor_new_view(context_impl *c, wick_storage *storage, wick_dtype dtype, int ndim, const wick_dim *sizes,
                              const wick_dim *strides, int64_t offset, uint16_t flags, wick_tensor **out);
@@ -232,6 +241,11 @@ static inline context_impl *ctx(wick_context *c) { return (context_impl *)c; }
 wick_tensor *scope_own(context_impl *c, wick_tensor *t);
 /* An array of tensor pointers that lives as long as the innermost scope. NULL when memory is exhausted. */
 wick_tensor **scope_array(context_impl *c, size_t count);
+/* A copy of a complex number that lives as long as the innermost scope. NULL when memory is exhausted (latched). */
+static inline const double *scope_number(context_impl *c, const double parts[2]) {
+    void *kept = scope_array(c, 2 * sizeof(double) / sizeof(wick_tensor *));
+    return kept ? memcpy(kept, parts, 2 * sizeof(double)) : NULL;
+}
 /* Frees the arrays of scopes at `depth` and deeper. */
 void scope_arrays_drop(context_impl *c, size_t depth);
 static inline bool fail(context_impl *c, wick_status *s) { return wick_fail(PUB(c), s); }

@@ -654,7 +654,7 @@ static wick_status *derive_inplace(op_schema *s) {
     const size_t n = strlen(s->name);
     op_arg *self = &s->args[0], *ret = &s->rets[0];
     if (n + 1 >= sizeof s->name) return derive_error(s, "has too long a name for an in-place form");
-    if (!s->nargs || self->type != TYPE_TENSOR || self->list || self->alias)
+    if (!s->nargs || self->type != TYPE_TENSOR || self->list || (self->alias && self->alias != ret->alias))
         return derive_error(s, "has no in-place form: its first argument is not a plain tensor");
     if (s->nrets != 1 || ret->type != TYPE_TENSOR || ret->list)
         return derive_error(s, "has no in-place form: it does not return one tensor");

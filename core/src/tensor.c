@@ -11,23 +11,21 @@ typedef struct block {
     _Alignas(16) char data[];
 } block;
 
-#define BLOCK_BYTES 448  /* what the context's free list keeps */
 #define INLINE_BYTES 512 /* data up to this size lives in the block */
 #define BLOCKS_KEPT 512
 #define CREDITS 64
 
 /* ---- counting live objects without an atomic per object ---- */
-static bool take_credit(context_impl *c) {
-    if (c->credit <= 0) {
+void object_born(context_impl *c) {
+    if (WICK_UNLIKELY(c->credit <= 0)) {
         atomic_fetch_add_explicit(&c->rt->references, CREDITS, memory_order_relaxed);
         atomic_fetch_add_explicit(&c->rt->live, CREDITS, memory_order_relaxed);
         c->credit = CREDITS;
     }
     c->credit--;
-    return true;
 }
 
-static void give_credit(wick_runtime *rt, context_impl *c) {
+void object_died(wick_runtime *rt, context_impl *c) {
     if (c) {
         c->credit++;
         return;
@@ -37,7 +35,7 @@ static void give_credit(wick_runtime *rt, context_impl *c) {
 }
 
 /* ---- blocks ---- */
-static void *block_take(context_impl *c, size_t bytes) {
+void *block_take(context_impl *c, size_t bytes) {
     if (bytes > BLOCK_BYTES) return rt_alloc(c->rt, bytes);
     void *b = c->blocks;
     if (!b) return rt_alloc(c->rt, BLOCK_BYTES);
@@ -46,7 +44,7 @@ static void *block_take(context_impl *c, size_t bytes) {
     return b;
 }
 
-static void block_give(wick_runtime *rt, context_impl *c, void *b, bool small) {
+void block_give(wick_runtime *rt, context_impl *c, void *b, bool small) {
     if (!c || !small || c->block_count >= BLOCKS_KEPT) {
         rt_free(rt, b);
         return;
@@ -209,8 +207,38 @@ wick_status *tensor_new(context_impl *c, wick_dtype dtype, int ndim, const wick_
         return s;
     }
     b->storage.reserved = sizeof *b + (small ? bytes : 0) <= BLOCK_BYTES;
-    take_credit(c);
+    object_born(c);
     *out = &b->tensor.pub;
+    return NULL;
+}
+
+/* Without the checks of tensor_new: `like` has passed them. Small and row-major only; else the general way. */
+wick_status *tensor_new_like(context_impl *c, wick_dtype dtype, const wick_tensor *like, wick_tensor **out) {
+    uint64_t bytes = (uint64_t)like->numel * wick_dtype_bytes(dtype);
+    int ndim = like->ndim;
+    if (ndim > TENSOR_INLINE_DIMS || !inline_ok(c, like->device, bytes) || !(like->flags & WICK_TENSOR_CONTIGUOUS))
+        return tensor_new(c, dtype, ndim, like->sizes, NULL, like->device, out);
+    block *b = block_take(c, sizeof *b + bytes);
+    if (WICK_UNLIKELY(!b)) return WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate a tensor");
+    tensor_impl *t = &b->tensor;
+    storage_init(&b->storage, c->rt, like->device);
+    b->storage.embedded_tensor = 1;
+    b->storage.reserved = sizeof *b + bytes <= BLOCK_BYTES;
+    b->storage.owns = STORAGE_INLINE;
+    b->storage.pub.memory = (wick_memory){b->data, 0, bytes, b->data};
+    tensor_init(t, c->rt, dtype, &b->storage.pub,
+                (uint16_t)(WICK_TENSOR_CONTIGUOUS | (c->modes.inference ? WICK_TENSOR_INFERENCE : 0)));
+    t->in_block = 1;
+    t->pub.ndim = (uint8_t)ndim;
+    t->pub.numel = like->numel;
+    t->pub.sizes = t->dims;
+    t->pub.strides = t->dims + TENSOR_INLINE_DIMS;
+    for (int i = 0; i < ndim; ++i) {
+        t->dims[i] = like->sizes[i];
+        t->dims[TENSOR_INLINE_DIMS + i] = like->strides[i];
+    }
+    object_born(c);
+    *out = &t->pub;
     return NULL;
 }
 
@@ -225,7 +253,7 @@ wick_status *tensor_new_view(context_impl *c, wick_storage *storage, wick_dtype 
         return s;
     }
     storage_retain((storage_impl *)storage);
-    take_credit(c);
+    object_born(c);
     *out = &t->pub;
     return NULL;
 }
@@ -284,7 +312,7 @@ static void tensor_destroy(tensor_impl *t, context_impl *c, wick_node **dying) {
     storage_release(s, c);
     if (home && home != s) storage_release(home, c); /* set_storage had replaced it */
     if (!in_block) block_give(rt, c, t, true);
-    give_credit(rt, c);
+    object_died(rt, c);
 }
 
 void tensor_unref(tensor_impl *t, context_impl *c, wick_node **dying) {

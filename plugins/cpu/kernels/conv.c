@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* The arguments that both operators have, from `first` on: stride, padding, dilation, transposed, output_padding, groups. */
+/* The arguments that both operators have, from `first` on: stride, padding, dilation, transposed, output_padding,
+ * groups. */
 enum { STRIDE, PADDING, DILATION, TRANSPOSED, OUTPUT_PADDING, GROUPS };
 
 /* Spatial sizes to the last dimensions of three. */
@@ -64,12 +65,13 @@ static wick_status *convolution_backward(const wick_kernel_call *call) {
     if (dx && !transposed) WICK_TRY(conv_grad_input(call, &s, wick_data(dy), wick_data(w), NULL, wick_data(dx)));
     if (dw && transposed) WICK_TRY(conv_grad_weight(call, &s, wick_data(dy), wick_data(x), wick_data(dw)));
     if (dw && !transposed) WICK_TRY(conv_grad_weight(call, &s, wick_data(x), wick_data(dy), wick_data(dw)));
-    if (db) conv_grad_bias(cpu_of(call), dtype, dy->sizes[0], dy->sizes[1], dy->numel / dy->sizes[0] / dy->sizes[1],
-                           wick_data(dy), wick_data(db));
+    if (db)
+        conv_grad_bias(cpu_of(call), dtype, dy->sizes[0], dy->sizes[1], dy->numel / dy->sizes[0] / dy->sizes[1],
+                       wick_data(dy), wick_data(db));
     return NULL;
 }
 
-#define DTYPES                                                                                              \
+#define DTYPES                                                                                                    \
     (WICK_DTYPE_BIT(WICK_F16) | WICK_DTYPE_BIT(WICK_BF16) | WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64) | \
      WICK_DTYPE_BIT(WICK_U8) | WICK_DTYPE_BIT(WICK_I8) | WICK_DTYPE_BIT(WICK_I16) | WICK_DTYPE_BIT(WICK_I32) |    \
      WICK_DTYPE_BIT(WICK_I64))

@@ -10,7 +10,7 @@
 
 /* The convolution x -> y. A transposed one is described by the convolution whose input gradient it is. */
 typedef struct conv_shape {
-    wick_dtype dtype; /* F32, F64, I64 */
+    wick_dtype dtype;                                 /* F32, F64, I64 */
     int64_t batch, groups, in_channels, out_channels; /* channels of one group */
     int64_t in[3], out[3], kernel[3], stride[3], padding[3], dilation[3];
 } conv_shape;
@@ -35,6 +35,8 @@ typedef struct conv_frame {
     int64_t size[3], low[3], padded[3];
 } conv_frame;
 
+/* x with the convolution's padding. */
+conv_frame conv_frame_of_input(const conv_shape *shape);
 /* True if the padded image is the image. */
 bool conv_frame_is_plain(const conv_frame *frame);
 /* Copies `planes` images of `bytes` an element. */
@@ -56,6 +58,7 @@ typedef struct conv_product {
     int64_t source_image, source_group, weights_group, out_image, out_group, bias_group; /* steps in elements */
     const int64_t *scatter; /* where pixel i of a plane goes; NULL: to i */
     char *block;            /* with scatter: memory for CONV_BLOCK * n elements a thread */
+    int64_t row_length;     /* pixels in an image row */
     int64_t blocks;
 } conv_product;
 #define CONV_BLOCK 256 /* pixels of a task */

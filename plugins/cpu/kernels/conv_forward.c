@@ -5,17 +5,6 @@ typedef struct scratch_plan {
     size_t rows, cols, weights, padded, end; /* byte offsets */
 } scratch_plan;
 
-static size_t whole_lines(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
-
-static conv_frame frame_of(const conv_shape *s) {
-    conv_frame f;
-    for (int d = 0; d < 3; ++d) {
-        f.size[d] = s->in[d], f.low[d] = s->padding[d];
-        f.padded[d] = s->in[d] + 2 * s->padding[d];
-    }
-    return f;
-}
-
 /* cols[channel][tap] */
 static void tap_offsets(const conv_shape *s, const conv_frame *f, int64_t *cols) {
     const int64_t taps = conv_volume(s->kernel), plane = conv_volume(f->padded);
@@ -24,13 +13,14 @@ static void tap_offsets(const conv_shape *s, const conv_frame *f, int64_t *cols)
         for (int64_t t = 0; t < taps; ++t) cols[c * taps + t] = cols[t] + c * plane;
 }
 
-static scratch_plan plan_scratch(const conv_shape *s, const conv_frame *f, size_t bytes, int64_t slice, int64_t packed) {
+static scratch_plan plan_scratch(const conv_shape *s, const conv_frame *f, size_t bytes, int64_t slice,
+                                 int64_t packed) {
     scratch_plan plan;
     const int64_t k = s->in_channels * conv_volume(s->kernel);
     plan.rows = 0;
-    plan.cols = plan.rows + whole_lines((size_t)conv_volume(s->out) * sizeof(int64_t));
-    plan.weights = plan.cols + whole_lines((size_t)k * sizeof(int64_t));
-    plan.padded = plan.weights + whole_lines((size_t)(packed * s->groups) * bytes);
+    plan.cols = plan.rows + cpu_whole_lines((size_t)conv_volume(s->out) * sizeof(int64_t));
+    plan.weights = plan.cols + cpu_whole_lines((size_t)k * sizeof(int64_t));
+    plan.padded = plan.weights + cpu_whole_lines((size_t)(packed * s->groups) * bytes);
     const int64_t padded = conv_frame_is_plain(f) ? 0 : slice * s->groups * s->in_channels * conv_volume(f->padded);
     plan.end = plan.padded + (size_t)padded * bytes;
     return plan;
@@ -46,11 +36,12 @@ static void pack_weights(const conv_shape *s, const conv_product *job, int64_t p
 wick_status *conv_forward(const wick_kernel_call *call, const conv_shape *s, const void *x, const void *w,
                           const void *bias, void *y) {
     cpu_instance *cpu = cpu_of(call);
-    const conv_frame f = frame_of(s);
+    const conv_frame f = conv_frame_of_input(s);
     const int64_t pixels = conv_volume(s->out), in_count = s->groups * s->in_channels * conv_volume(s->in);
     conv_product job = {.cpu = cpu, .type = cpu_gemm_type_of(cpu, s->dtype), .bytes = wick_dtype_bytes(s->dtype)};
     const int64_t k = s->in_channels * conv_volume(s->kernel), n = s->out_channels;
-    const int64_t packed = cpu_gemm_packed_count(job.type, k, n), slice = conv_slice(&f, s->batch, s->groups * s->in_channels, job.bytes);
+    const int64_t packed = cpu_gemm_packed_count(job.type, k, n),
+                  slice = conv_slice(&f, s->batch, s->groups * s->in_channels, job.bytes);
     const scratch_plan plan = plan_scratch(s, &f, job.bytes, slice, packed);
     void *memory;
     WICK_TRY(cpu_scratch(call, plan.end, &memory));
@@ -59,9 +50,20 @@ wick_status *conv_forward(const wick_kernel_call *call, const conv_shape *s, con
     conv_offsets(&f, s->out, s->stride, rows);
     tap_offsets(s, &f, cols);
     const int64_t panel = cpu_gemm_panel(job.type, n);
-    job.product = (cpu_product){.m = pixels, .n = n, .k = k, .rows = rows, .cols = cols, .b_row = panel,
-                                .b_panel = panel * k, .panel = panel, .c_row = 1, .c_col = pixels, .s_col = 1,
-                                .alpha = 1, .beta = bias ? 1 : 0};
+    job.product = (cpu_product){.m = pixels,
+                                .n = n,
+                                .k = k,
+                                .rows = rows,
+                                .cols = cols,
+                                .b_row = panel,
+                                .b_panel = panel * k,
+                                .panel = panel,
+                                .c_row = 1,
+                                .c_col = pixels,
+                                .s_col = 1,
+                                .alpha = 1,
+                                .beta = bias ? 1 : 0};
+    job.row_length = s->out[2];
     job.groups = s->groups, job.weights = scratch + plan.weights, job.weights_group = packed;
     job.bias = bias, job.bias_group = n;
     job.source_group = s->in_channels * conv_volume(f.padded), job.source_image = s->groups * job.source_group;

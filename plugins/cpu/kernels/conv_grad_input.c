@@ -1,15 +1,16 @@
 /* dx: the gradient of a convolution for its input, and the forward of a transposed convolution.
  *
- * With a stride of s the pixels of x fall into s phases a dimension. Those of one phase meet the same taps, so that each
- * phase is a convolution of stride 1 of dy with part of the weights; none multiplies with inserted zeros. */
+ * * With a stride of s the pixels of x fall into s phases a dimension. Those of one phase meet the same taps, so
+ * that each phase is a convolution of stride 1 of dy with part of the weights; none multiplies with inserted
+ * zeros. */
 #include "conv.h"
 
 #include <string.h>
 
 typedef struct phase {
-    int64_t first[3], count[3];  /* its pixels of x: first + i * stride */
+    int64_t first[3], count[3]; /* its pixels of x: first + i * stride */
     int64_t *rows, *cols, *scatter;
-    int64_t *tap, *tap_offset;   /* which taps of the kernel, where in padded dy they read */
+    int64_t *tap, *tap_offset; /* which taps of the kernel, where in padded dy they read */
     int64_t taps;
 } phase;
 
@@ -24,8 +25,6 @@ typedef struct plan {
 } plan;
 
 static int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b < 0); }
-static size_t whole_lines(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
-
 /* dy is framed so that every tap of every pixel of x reads inside. */
 static conv_frame frame_of(const conv_shape *s) {
     conv_frame f;
@@ -81,10 +80,12 @@ static void transpose_weights(const conv_shape *s, const phase *p, size_t bytes,
 static void pack_weights(const plan *x, const char *w) {
     const conv_shape *s = x->s;
     const cpu_product *p = &x->job.product;
-    const size_t bytes = x->job.bytes, group = (size_t)(s->out_channels * s->in_channels * conv_volume(s->kernel)) * bytes;
+    const size_t bytes = x->job.bytes,
+                 group = (size_t)(s->out_channels * s->in_channels * conv_volume(s->kernel)) * bytes;
     for (int64_t g = 0; g < s->groups; ++g) {
         transpose_weights(s, &x->phase, bytes, w + (size_t)g * group, x->transposed);
-        x->job.type->pack(x->weights + (size_t)(g * x->packed) * bytes, x->transposed, p->n, 1, p->k, 0, p->n, p->panel);
+        x->job.type->pack(x->weights + (size_t)(g * x->packed) * bytes, x->transposed, p->n, 1, p->k, 0, p->n,
+                          p->panel);
     }
 }
 
@@ -100,6 +101,7 @@ static void prepare_phase(plan *x, int64_t number, const char *w) {
     const int64_t plane = conv_volume(x->frame.padded);
     for (int64_t o = 0; o < s->out_channels; ++o)
         for (int64_t t = 0; t < p->taps; ++t) p->cols[o * p->taps + t] = o * plane + p->tap_offset[t];
+    x->job.row_length = p->count[2];
     x->job.product.m = conv_volume(p->count);
     x->job.product.k = s->out_channels * p->taps;
     x->job.product.b_panel = x->job.product.panel * x->job.product.k;
@@ -109,7 +111,7 @@ static void prepare_phase(plan *x, int64_t number, const char *w) {
 /* ---- all of it ---- */
 static void *take(char **memory, size_t bytes) {
     char *taken = *memory;
-    *memory += whole_lines(bytes);
+    *memory += cpu_whole_lines(bytes);
     return taken;
 }
 
@@ -137,10 +139,17 @@ static plan make_plan(cpu_instance *cpu, const conv_shape *s, const void *bias) 
     conv_product *job = &x.job;
     *job = (conv_product){.cpu = cpu, .type = cpu_gemm_type_of(cpu, s->dtype), .bytes = wick_dtype_bytes(s->dtype)};
     const int64_t n = s->in_channels, panel = cpu_gemm_panel(job->type, n), pixels = conv_volume(s->in);
-    job->product = (cpu_product){.n = n, .b_row = panel, .panel = panel, .c_row = 1, .c_col = pixels, .s_col = 1,
-                                 .alpha = 1, .beta = bias ? 1 : 0};
+    job->product = (cpu_product){.n = n,
+                                 .b_row = panel,
+                                 .panel = panel,
+                                 .c_row = 1,
+                                 .c_col = pixels,
+                                 .s_col = 1,
+                                 .alpha = 1,
+                                 .beta = bias ? 1 : 0};
     job->groups = s->groups, job->bias = bias, job->bias_group = n;
-    job->source_group = s->out_channels * conv_volume(x.frame.padded), job->source_image = s->groups * job->source_group;
+    job->source_group = s->out_channels * conv_volume(x.frame.padded),
+    job->source_image = s->groups * job->source_group;
     job->out_group = n * pixels, job->out_image = s->groups * job->out_group;
     x.slice = conv_slice(&x.frame, s->batch, s->groups * s->out_channels, job->bytes);
     x.packed = cpu_gemm_packed_count(job->type, s->out_channels * conv_volume(s->kernel), n);

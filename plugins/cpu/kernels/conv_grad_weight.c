@@ -1,5 +1,5 @@
-/* dw and db. dw[(channel, tap)][channel of y] is the product of the patches, transposed, with the pixels of dy: the long
- * sum runs over the pixels of all images of a slice. */
+/* dw and db. dw[(channel, tap)][channel of y] is the product of the patches, transposed, with the pixels of dy:
+ * the long sum runs over the pixels of all images of a slice. */
 #include "conv.h"
 
 #include <string.h>
@@ -18,17 +18,6 @@ typedef struct weight_job {
     int64_t *rows, *cols;
     char *padded;
 } weight_job;
-
-static size_t whole_lines(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
-
-static conv_frame frame_of(const conv_shape *s) {
-    conv_frame f;
-    for (int d = 0; d < 3; ++d) {
-        f.size[d] = s->in[d], f.low[d] = s->padding[d];
-        f.padded[d] = s->in[d] + 2 * s->padding[d];
-    }
-    return f;
-}
 
 static int64_t columns_count(const weight_job *job, int64_t images) { /* of one group */
     return cpu_gemm_packed_count(job->type, images * conv_volume(job->s->out), job->s->out_channels);
@@ -67,6 +56,29 @@ static void multiply_blocks(void *user, int64_t begin, int64_t end, int worker) 
     }
 }
 
+/* For one or two output channels a group: dot products of image rows, dy as it lies. */
+static void multiply_thin(void *user, int64_t begin, int64_t end, int worker) {
+    const weight_job *job = user;
+    const conv_shape *s = job->s;
+    const int64_t m = job->product.m, n = s->out_channels, width = s->out[2], pixels = conv_volume(s->out);
+    const int64_t x_group = s->in_channels * conv_volume(job->frame.padded);
+    for (int64_t t = begin; t < end; ++t) { /* (group, tap, channel of y) as the sums lie */
+        const int64_t group = t / (m * n), tap = t / n % m, channel = t % n;
+        double sum = 0;
+        for (int64_t image = 0; image < job->images; ++image) {
+            const int64_t x = (image * s->groups + group) * x_group + job->rows[tap];
+            const int64_t y = ((image * s->groups + group) * n + channel) * pixels;
+            for (int64_t i = 0; i < pixels; i += width)
+                sum += job->type->dot(job->source + (size_t)(x + job->cols[i]) * job->bytes, s->stride[2],
+                                      job->dy + (size_t)(y + i) * job->bytes, 1, width);
+        }
+        if (s->dtype == WICK_F32)
+            ((float *)job->sums)[t] += (float)sum;
+        else
+            ((double *)job->sums)[t] += sum;
+    }
+}
+
 static void slice_offsets(const weight_job *job) {
     const conv_shape *s = job->s;
     const int64_t pixels = conv_volume(s->out), plane = conv_volume(job->frame.padded), taps = conv_volume(s->kernel);
@@ -87,6 +99,11 @@ static void run_slice(cpu_instance *cpu, weight_job *job) {
         conv_pad(cpu, &job->frame, job->bytes, job->images * s->groups * s->in_channels, job->source, job->padded);
         job->source = job->padded;
     }
+    if (s->out_channels <= 2 && job->type->dot) {
+        const double pixels = (double)p->k;
+        cpu_parallel_for(cpu, s->groups * p->m * p->n, 1 + (int64_t)(CPU_GRAIN / pixels), multiply_thin, job);
+        return;
+    }
     const int64_t image = conv_volume(s->out) * s->out_channels;
     cpu_parallel_for(cpu, job->images * s->groups, 1 + CPU_GRAIN / (image + 1), transpose_images, job);
     const int64_t parts = (4 * cpu_thread_count(cpu) + s->groups - 1) / s->groups;
@@ -99,10 +116,10 @@ static void run_slice(cpu_instance *cpu, weight_job *job) {
 static char *lay_out(weight_job *job, int64_t slice, char *memory) {
     const conv_shape *s = job->s;
     const int64_t pixels = conv_volume(s->out), plane = conv_volume(job->frame.padded);
-    job->rows = (int64_t *)memory, memory += whole_lines((size_t)job->product.m * sizeof(int64_t));
-    job->cols = (int64_t *)memory, memory += whole_lines((size_t)(slice * pixels) * sizeof(int64_t));
-    job->columns = memory, memory += whole_lines((size_t)(s->groups * columns_count(job, slice)) * job->bytes);
-    job->sums = memory, memory += whole_lines((size_t)(s->groups * job->product.m * s->out_channels) * job->bytes);
+    job->rows = (int64_t *)memory, memory += cpu_whole_lines((size_t)job->product.m * sizeof(int64_t));
+    job->cols = (int64_t *)memory, memory += cpu_whole_lines((size_t)(slice * pixels) * sizeof(int64_t));
+    job->columns = memory, memory += cpu_whole_lines((size_t)(s->groups * columns_count(job, slice)) * job->bytes);
+    job->sums = memory, memory += cpu_whole_lines((size_t)(s->groups * job->product.m * s->out_channels) * job->bytes);
     job->padded = conv_frame_is_plain(&job->frame) ? NULL : memory;
     if (job->padded) memory += (size_t)(slice * s->groups * s->in_channels * plane) * job->bytes;
     return memory;
@@ -112,17 +129,26 @@ wick_status *conv_grad_weight(const wick_kernel_call *call, const conv_shape *s,
                               void *dw) {
     cpu_instance *cpu = cpu_of(call);
     weight_job job = {.s = s, .type = cpu_gemm_type_of(cpu, s->dtype), .bytes = wick_dtype_bytes(s->dtype)};
-    job.frame = frame_of(s);
+    job.frame = conv_frame_of_input(s);
     const int64_t m = s->in_channels * conv_volume(s->kernel), n = s->out_channels, panel = cpu_gemm_panel(job.type, n);
     const int64_t slice = conv_slice(&job.frame, s->batch, s->groups * (s->in_channels + n), job.bytes);
-    job.product = (cpu_product){.m = m, .n = n, .panel = panel, .b_row = panel, .c_row = n, .c_col = 1, .s_row = n,
-                                .s_col = 1, .alpha = 1, .beta = 1};
+    job.product = (cpu_product){.m = m,
+                                .n = n,
+                                .panel = panel,
+                                .b_row = panel,
+                                .c_row = n,
+                                .c_col = 1,
+                                .s_row = n,
+                                .s_col = 1,
+                                .alpha = 1,
+                                .beta = 1};
     void *memory;
     WICK_TRY(cpu_scratch(call, (size_t)(lay_out(&job, slice, (char *)64) - (char *)64), &memory));
     lay_out(&job, slice, memory);
     job.product.rows = job.rows, job.product.cols = job.cols;
     memset(job.sums, 0, (size_t)(s->groups * m * n) * job.bytes);
-    const int64_t x_image = s->groups * s->in_channels * conv_volume(s->in), dy_image = s->groups * n * conv_volume(s->out);
+    const int64_t x_image = s->groups * s->in_channels * conv_volume(s->in),
+                  dy_image = s->groups * n * conv_volume(s->out);
     for (int64_t i = 0; i < s->batch; i += slice) {
         job.images = s->batch - i < slice ? s->batch - i : slice;
         job.source = (const char *)x + (size_t)(i * x_image) * job.bytes;
@@ -143,21 +169,21 @@ typedef struct bias_job {
 } bias_job;
 
 /* Sixteen running sums, so that the loop vectorizes and errors stay small. */
-#define DEFINE_BIAS(name, T)                                                                  \
-    static void bias_##name(void *user, int64_t begin, int64_t end, int worker) {             \
-        const bias_job *job = user;                                                           \
-        for (int64_t c = begin; c < end; ++c) {                                               \
-            T sums[16] = {0}, total = 0;                                                      \
-            for (int64_t b = 0; b < job->batch; ++b) {                                        \
-                const T *p = (const T *)job->dy + (b * job->channels + c) * job->pixels;      \
-                int64_t i = 0;                                                                \
-                for (; i + 16 <= job->pixels; i += 16)                                        \
-                    for (int l = 0; l < 16; ++l) sums[l] += p[i + l];                         \
-                for (; i < job->pixels; ++i) sums[i % 16] += p[i];                            \
-            }                                                                                 \
-            for (int l = 0; l < 16; ++l) total += sums[l];                                    \
-            ((T *)job->db)[c] = total;                                                        \
-        }                                                                                     \
+#define DEFINE_BIAS(name, T)                                                             \
+    static void bias_##name(void *user, int64_t begin, int64_t end, int worker) {        \
+        const bias_job *job = user;                                                      \
+        for (int64_t c = begin; c < end; ++c) {                                          \
+            T sums[16] = {0}, total = 0;                                                 \
+            for (int64_t b = 0; b < job->batch; ++b) {                                   \
+                const T *p = (const T *)job->dy + (b * job->channels + c) * job->pixels; \
+                int64_t i = 0;                                                           \
+                for (; i + 16 <= job->pixels; i += 16)                                   \
+                    for (int l = 0; l < 16; ++l) sums[l] += p[i + l];                    \
+                for (; i < job->pixels; ++i) sums[i % 16] += p[i];                       \
+            }                                                                            \
+            for (int l = 0; l < 16; ++l) total += sums[l];                               \
+            ((T *)job->db)[c] = total;                                                   \
+        }                                                                                \
     }
 DEFINE_BIAS(f32, float)
 DEFINE_BIAS(f64, double)
@@ -167,5 +193,8 @@ void conv_grad_bias(cpu_instance *cpu, wick_dtype dtype, int64_t batch, int64_t 
                     const void *dy, void *db) {
     bias_job job = {batch, channels, pixels, dy, db};
     cpu_parallel_for(cpu, channels, 1 + CPU_GRAIN / (batch * pixels + 1),
-                     dtype == WICK_F32 ? bias_f32 : dtype == WICK_F64 ? bias_f64 : bias_i64, &job);
+                     dtype == WICK_F32   ? bias_f32
+                     : dtype == WICK_F64 ? bias_f64
+                                         : bias_i64,
+                     &job);
 }

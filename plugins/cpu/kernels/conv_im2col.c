@@ -22,7 +22,8 @@ static im2col_job read_job(const wick_kernel_call *call, int first, const wick_t
     const wick_value *v = &call->values[first];
     im2col_job job = {.planes = 1, .in = {wick_size(image, -2), wick_size(image, -1)}};
     for (int d = 0; d < image->ndim - 2; ++d) job.planes *= image->sizes[d];
-    read_pair(&v[0], job.kernel), read_pair(&v[1], job.dilation), read_pair(&v[2], job.padding), read_pair(&v[3], job.stride);
+    read_pair(&v[0], job.kernel), read_pair(&v[1], job.dilation), read_pair(&v[2], job.padding),
+        read_pair(&v[3], job.stride);
     for (int d = 0; d < 2; ++d)
         job.out[d] = (job.in[d] + 2 * job.padding[d] - job.dilation[d] * (job.kernel[d] - 1) - 1) / job.stride[d] + 1;
     job.bytes = wick_dtype_bytes(wick_tensor_dtype(image));
@@ -69,22 +70,22 @@ static wick_status *im2col(const wick_kernel_call *call) {
     return NULL;
 }
 
-#define DEFINE_COL2IM(name, T)                                                                                       \
-    static void col2im_##name(void *user, int64_t begin, int64_t end, int worker) {                                  \
-        const im2col_job *job = user;                                                                                \
-        const T *column = (const T *)job->from + begin * columns_of_plane(job);                                      \
-        for (int64_t p = begin; p < end; ++p) {                                                                      \
-            T *image = (T *)job->to + p * job->in[0] * job->in[1];                                                   \
-            memset(image, 0, (size_t)(job->in[0] * job->in[1]) * sizeof(T));                                         \
-            for (int64_t tap = 0; tap < job->kernel[0] * job->kernel[1]; ++tap)                                      \
-                for (int64_t o = 0; o < job->out[0] * job->out[1]; ++o, ++column) {                                  \
-                    const int64_t y = o / job->out[1] * job->stride[0] - job->padding[0] +                           \
-                                      tap / job->kernel[1] * job->dilation[0];                                       \
-                    const int64_t x = o % job->out[1] * job->stride[1] - job->padding[1] +                           \
-                                      tap % job->kernel[1] * job->dilation[1];                                       \
-                    if (y >= 0 && y < job->in[0] && x >= 0 && x < job->in[1]) image[y * job->in[1] + x] += *column;  \
-                }                                                                                                    \
-        }                                                                                                            \
+#define DEFINE_COL2IM(name, T)                                                                                        \
+    static void col2im_##name(void *user, int64_t begin, int64_t end, int worker) {                                   \
+        const im2col_job *job = user;                                                                                 \
+        const T *column = (const T *)job->from + begin * columns_of_plane(job);                                       \
+        for (int64_t p = begin; p < end; ++p) {                                                                       \
+            T *image = (T *)job->to + p * job->in[0] * job->in[1];                                                    \
+            memset(image, 0, (size_t)(job->in[0] * job->in[1]) * sizeof(T));                                          \
+            for (int64_t tap = 0; tap < job->kernel[0] * job->kernel[1]; ++tap)                                       \
+                for (int64_t o = 0; o < job->out[0] * job->out[1]; ++o, ++column) {                                   \
+                    const int64_t y =                                                                                 \
+                        o / job->out[1] * job->stride[0] - job->padding[0] + tap / job->kernel[1] * job->dilation[0]; \
+                    const int64_t x =                                                                                 \
+                        o % job->out[1] * job->stride[1] - job->padding[1] + tap % job->kernel[1] * job->dilation[1]; \
+                    if (y >= 0 && y < job->in[0] && x >= 0 && x < job->in[1]) image[y * job->in[1] + x] += *column;   \
+                }                                                                                                     \
+        }                                                                                                             \
     }
 DEFINE_COL2IM(f32, float)
 DEFINE_COL2IM(f64, double)
@@ -93,8 +94,10 @@ DEFINE_COL2IM(c64, float complex)
 DEFINE_COL2IM(c128, double complex)
 
 static wick_status *col2im(const wick_kernel_call *call) {
-    const cpu_range_fn table[WICK_DTYPE_COUNT] = {[WICK_F32] = col2im_f32, [WICK_F64] = col2im_f64,
-                                                  [WICK_I64] = col2im_i64, [WICK_C64] = col2im_c64,
+    const cpu_range_fn table[WICK_DTYPE_COUNT] = {[WICK_F32] = col2im_f32,
+                                                  [WICK_F64] = col2im_f64,
+                                                  [WICK_I64] = col2im_i64,
+                                                  [WICK_C64] = col2im_c64,
                                                   [WICK_C128] = col2im_c128};
     const wick_tensor *columns = wick_arg_tensor(call, 0), *image = wick_out_tensor(call, 0);
     const wick_dtype dtype = wick_tensor_dtype(image);

@@ -5,6 +5,15 @@
 
 #define SLICE_BYTES ((size_t)16 << 20)
 
+conv_frame conv_frame_of_input(const conv_shape *s) {
+    conv_frame f;
+    for (int d = 0; d < 3; ++d) {
+        f.size[d] = s->in[d], f.low[d] = s->padding[d];
+        f.padded[d] = s->in[d] + 2 * s->padding[d];
+    }
+    return f;
+}
+
 bool conv_frame_is_plain(const conv_frame *f) {
     for (int d = 0; d < 3; ++d)
         if (f->low[d] != 0 || f->padded[d] != f->size[d]) return false;
@@ -23,7 +32,8 @@ static void pad_planes(void *user, int64_t begin, int64_t end, int worker) {
     const pad_job *job = user;
     const conv_frame *f = job->frame;
     const size_t run = (size_t)(job->end[2] - job->begin[2]) * job->bytes;
-    const size_t in_plane = (size_t)conv_volume(f->size) * job->bytes, out_plane = (size_t)conv_volume(f->padded) * job->bytes;
+    const size_t in_plane = (size_t)conv_volume(f->size) * job->bytes,
+                 out_plane = (size_t)conv_volume(f->padded) * job->bytes;
     for (int64_t p = begin; p < end; ++p) {
         const char *in = job->in + (size_t)p * in_plane;
         char *out = job->out + (size_t)p * out_plane;
@@ -31,7 +41,8 @@ static void pad_planes(void *user, int64_t begin, int64_t end, int worker) {
         for (int64_t i = job->begin[0]; i < job->end[0]; ++i)
             for (int64_t j = job->begin[1]; j < job->end[1]; ++j) {
                 const int64_t from = (i * f->size[1] + j) * f->size[2] + job->begin[2];
-                const int64_t to = ((i + f->low[0]) * f->padded[1] + j + f->low[1]) * f->padded[2] + job->begin[2] + f->low[2];
+                const int64_t to =
+                    ((i + f->low[0]) * f->padded[1] + j + f->low[1]) * f->padded[2] + job->begin[2] + f->low[2];
                 memcpy(out + (size_t)to * job->bytes, in + (size_t)from * job->bytes, run);
             }
     }
@@ -74,11 +85,21 @@ static void scatter_block(const conv_product *job, const char *block, char *out,
     }
 }
 
+/* With fewer output channels than this a register tile of whole vectors of them is mostly idle. */
+#define THIN_COLUMNS 3
+
+static bool is_thin(const conv_product *job) {
+    return job->product.n < THIN_COLUMNS && job->row_length >= job->type->vector / 2 && job->type->run_thin;
+}
+
 static void run_block(const conv_product *job, cpu_product *p, char *out, int64_t m0, int worker) {
     const int64_t m1 = m0 + CONV_BLOCK < p->m ? m0 + CONV_BLOCK : p->m;
     if (!job->scatter) {
         p->c = out;
-        job->type->run(p, m0, m1, 0, p->n);
+        if (is_thin(job))
+            job->type->run_thin(p, m0, m1, job->row_length);
+        else
+            job->type->run(p, m0, m1, 0, p->n);
         return;
     }
     char *block = job->block + (size_t)(worker * CONV_BLOCK * p->n) * job->bytes;
@@ -91,7 +112,8 @@ static void run_block(const conv_product *job, cpu_product *p, char *out, int64_
 static void run_tasks(void *user, int64_t begin, int64_t end, int worker) {
     const conv_product *job = user;
     for (int64_t t = begin; t < end; ++t) {
-        const int64_t block = t % job->blocks, group = t / job->blocks % job->groups, image = t / job->blocks / job->groups;
+        const int64_t block = t % job->blocks, group = t / job->blocks % job->groups,
+                      image = t / job->blocks / job->groups;
         cpu_product p = job->product;
         p.a = job->source + (size_t)(image * job->source_image + group * job->source_group) * job->bytes;
         p.b = job->weights + (size_t)(group * job->weights_group) * job->bytes;
@@ -105,5 +127,6 @@ void conv_run(conv_product *job) {
     const cpu_product *p = &job->product;
     job->blocks = (p->m + CONV_BLOCK - 1) / CONV_BLOCK;
     const double block_work = (double)(p->m < CONV_BLOCK ? p->m : CONV_BLOCK) * (double)p->n * (double)(p->k + 1);
-    cpu_parallel_for(job->cpu, job->images * job->groups * job->blocks, 1 + (int64_t)(3e5 / block_work), run_tasks, job);
+    cpu_parallel_for(job->cpu, job->images * job->groups * job->blocks, 1 + (int64_t)(3e5 / block_work), run_tasks,
+                     job);
 }

@@ -1,5 +1,5 @@
-/* The matrix products: mm, bmm, addmm, baddbmm, addbmm, mv, addmv, addr, linear. One kernel reads an operator's form from
- * its row; kernels/gemm_run.c solves the products. f16 and bf16 compute in f32 and round once. */
+/* The matrix products: mm, bmm, addmm, baddbmm, addbmm, mv, addmv, addr, linear. One kernel reads an operator's
+ * form from its row; kernels/gemm_run.c solves the products. f16 and bf16 compute in f32 and round once. */
 #include "gemm.h"
 #include "widen.h"
 
@@ -12,7 +12,7 @@ typedef struct gemm_form {
 
 typedef struct batch_job {
     cpu_instance *cpu;
-    cpu_gemm g; /* of batch 0 */
+    cpu_gemm g;                                      /* of batch 0 */
     int64_t batches, a_step, b_step, c_step, s_step; /* in elements */
     size_t scratch_bytes;                            /* of one product */
     char *scratch;
@@ -65,7 +65,7 @@ static wick_status *run_batch(const wick_kernel_call *call, batch_job *job, bool
     const int threads = cpu_thread_count(cpu);
     const double work = (double)job->g.m * (double)job->g.n * (double)job->g.k;
     const bool apart = !sum && job->batches > 1 && (work < 1e8 || job->batches >= 4 * threads);
-    job->scratch_bytes = (cpu_gemm_scratch(cpu, &job->g) + 63) & ~(size_t)63;
+    job->scratch_bytes = cpu_whole_lines(cpu_gemm_scratch(cpu, &job->g));
     WICK_TRY(cpu_scratch(call, job->scratch_bytes * (size_t)(apart ? threads : 1), (void **)&job->scratch));
     if (sum)
         run_sum(job);
@@ -180,9 +180,10 @@ static wick_status *linear(const wick_kernel_call *call) {
 }
 
 /* ---- the rows ---- */
-#define FLOATS (WICK_DTYPE_BIT(WICK_F16) | WICK_DTYPE_BIT(WICK_BF16) | WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64))
+#define FLOATS \
+    (WICK_DTYPE_BIT(WICK_F16) | WICK_DTYPE_BIT(WICK_BF16) | WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64))
 #define COMPLEX (WICK_DTYPE_BIT(WICK_C64) | WICK_DTYPE_BIT(WICK_C128))
-#define INTEGERS                                                                                              \
+#define INTEGERS                                                                                               \
     (WICK_DTYPE_BIT(WICK_U8) | WICK_DTYPE_BIT(WICK_I8) | WICK_DTYPE_BIT(WICK_I16) | WICK_DTYPE_BIT(WICK_I32) | \
      WICK_DTYPE_BIT(WICK_I64))
 #define NUMBERS (FLOATS | COMPLEX | INTEGERS)

@@ -15,7 +15,8 @@ static void run(const cpu_product *p, int64_t m0, int64_t m1, int64_t n0, int64_
         }
 }
 
-static void pack(void *out_, const void *b_, int64_t row, int64_t col, int64_t k, int64_t n0, int64_t n1, int64_t panel) {
+static void pack(void *out_, const void *b_, int64_t row, int64_t col, int64_t k, int64_t n0, int64_t n1,
+                 int64_t panel) {
     int64_t *out = out_;
     const int64_t *b = b_;
     for (int64_t j = n0; j < n1; ++j)

@@ -21,23 +21,23 @@ static double complex read_complex(const wick_value *v) {
 #define READ_COMPLEX(T, v) ((T)read_complex(v))
 
 /* Row i of C, COLUMNS at a time: the innermost loop runs along a row of B. */
-#define DEFINE_ROWS(name, T, READ)                                                                             \
-    static void name##_rows(const cpu_gemm *g, int64_t begin, int64_t end) {                                   \
-        const T alpha = READ(T, g->alpha ? g->alpha : &one), beta = READ(T, g->beta ? g->beta : &one);         \
-        for (int64_t i = begin; i < end; ++i)                                                                  \
-            for (int64_t j0 = 0; j0 < g->n; j0 += COLUMNS) {                                                   \
-                const int64_t n = g->n - j0 < COLUMNS ? g->n - j0 : COLUMNS;                                   \
-                T sum[COLUMNS] = {0};                                                                          \
-                for (int64_t p = 0; p < g->k; ++p) {                                                           \
-                    const T a = ((const T *)g->a.data)[i * g->a.row + p * g->a.col];                           \
-                    const T *b = (const T *)g->b.data + p * g->b.row + j0 * g->b.col;                          \
-                    for (int64_t j = 0; j < n; ++j) sum[j] += a * b[j * g->b.col];                             \
-                }                                                                                              \
-                T *c = (T *)g->c.data + i * g->c.row + j0 * g->c.col;                                          \
-                const T *s = beta != 0 ? (const T *)g->s.data + i * g->s.row + j0 * g->s.col : NULL;           \
-                for (int64_t j = 0; j < n; ++j)                                                                \
-                    c[j * g->c.col] = s ? alpha * sum[j] + beta * s[j * g->s.col] : alpha * sum[j];            \
-            }                                                                                                  \
+#define DEFINE_ROWS(name, T, READ)                                                                     \
+    static void name##_rows(const cpu_gemm *g, int64_t begin, int64_t end) {                           \
+        const T alpha = READ(T, g->alpha ? g->alpha : &one), beta = READ(T, g->beta ? g->beta : &one); \
+        for (int64_t i = begin; i < end; ++i)                                                          \
+            for (int64_t j0 = 0; j0 < g->n; j0 += COLUMNS) {                                           \
+                const int64_t n = g->n - j0 < COLUMNS ? g->n - j0 : COLUMNS;                           \
+                T sum[COLUMNS] = {0};                                                                  \
+                for (int64_t p = 0; p < g->k; ++p) {                                                   \
+                    const T a = ((const T *)g->a.data)[i * g->a.row + p * g->a.col];                   \
+                    const T *b = (const T *)g->b.data + p * g->b.row + j0 * g->b.col;                  \
+                    for (int64_t j = 0; j < n; ++j) sum[j] += a * b[j * g->b.col];                     \
+                }                                                                                      \
+                T *c = (T *)g->c.data + i * g->c.row + j0 * g->c.col;                                  \
+                const T *s = beta != 0 ? (const T *)g->s.data + i * g->s.row + j0 * g->s.col : NULL;   \
+                for (int64_t j = 0; j < n; ++j)                                                        \
+                    c[j * g->c.col] = s ? alpha * sum[j] + beta * s[j * g->s.col] : alpha * sum[j];    \
+            }                                                                                          \
     }
 DEFINE_ROWS(int8, uint8_t, READ_INTEGER)
 DEFINE_ROWS(int16, uint16_t, READ_INTEGER)
@@ -48,7 +48,8 @@ DEFINE_ROWS(c128, double complex, READ_COMPLEX)
 
 /* Only addr takes bool: * is and, + is or. */
 static void bool_rows(const cpu_gemm *g, int64_t begin, int64_t end) {
-    const bool alpha = !g->alpha || wick_value_as_double(g->alpha) != 0, beta = !g->beta || wick_value_as_double(g->beta) != 0;
+    const bool alpha = !g->alpha || wick_value_as_double(g->alpha) != 0,
+               beta = !g->beta || wick_value_as_double(g->beta) != 0;
     for (int64_t i = begin; i < end; ++i)
         for (int64_t j = 0; j < g->n; ++j) {
             bool sum = false;

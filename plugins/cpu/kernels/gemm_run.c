@@ -30,8 +30,6 @@ const cpu_gemm_type *cpu_gemm_type_of(const cpu_instance *cpu, wick_dtype dtype)
 static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t at_most(int64_t a, int64_t limit) { return a < limit ? a : limit; }
 static int64_t at_least(int64_t a, int64_t limit) { return a > limit ? a : limit; }
-static size_t whole_lines(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
-
 int64_t cpu_gemm_panel(const cpu_gemm_type *type, int64_t n) {
     const int64_t vectors = at_least(divide_up(n, type->vector), 1), panels = divide_up(vectors, 3);
     return divide_up(vectors, panels) * type->vector;
@@ -90,12 +88,12 @@ static void combine_columns(void *user, int64_t begin, int64_t end, int worker) 
                             end - begin);
 }
 
-#define DEFINE_FINISH_VECTOR(T)                                                                          \
-    static void finish_vector_##T(const cpu_gemm *g, const T *y, T alpha, T beta) {                       \
-        T *c = g->c.data;                                                                                 \
-        const T *s = g->s.data;                                                                           \
-        for (int64_t i = 0; i < g->m; ++i)                                                                \
-            c[i * g->c.row] = beta != 0 ? alpha * y[i] + beta * s[i * g->s.row] : alpha * y[i];           \
+#define DEFINE_FINISH_VECTOR(T)                                                                 \
+    static void finish_vector_##T(const cpu_gemm *g, const T *y, T alpha, T beta) {             \
+        T *c = g->c.data;                                                                       \
+        const T *s = g->s.data;                                                                 \
+        for (int64_t i = 0; i < g->m; ++i)                                                      \
+            c[i * g->c.row] = beta != 0 ? alpha * y[i] + beta * s[i * g->s.row] : alpha * y[i]; \
     }
 DEFINE_FINISH_VECTOR(float)
 DEFINE_FINISH_VECTOR(double)
@@ -129,7 +127,7 @@ static tile_plan plan_tiles(const cpu_instance *cpu, const cpu_gemm *g) {
     plan.packed = !whole_vectors || !(fits_cache || g->m <= 4 * plan.type->strip);
     plan.panel = cpu_gemm_panel(plan.type, g->n);
     plan.slice = at_least(SLICE_COUNT / at_least(g->k, 1) / plan.panel, 1) * plan.panel;
-    plan.offsets_bytes = whole_lines((size_t)(g->m + g->k) * sizeof(int64_t));
+    plan.offsets_bytes = cpu_whole_lines((size_t)(g->m + g->k) * sizeof(int64_t));
     if (plan.packed)
         plan.packed_bytes = (size_t)(divide_up(at_most(g->n, plan.slice), plan.panel) * plan.panel * g->k) * bytes;
     else
@@ -187,7 +185,8 @@ static void run_slice(cpu_instance *cpu, tile_job *job, int64_t n0, int64_t n) {
     p->c = (char *)g->c.data + (size_t)(n0 * g->c.col) * bytes;
     if (p->beta != 0) p->s = (const char *)g->s.data + (size_t)(n0 * g->s.col) * bytes;
     if (job->plan->packed) {
-        cpu_parallel_for(cpu, divide_up(n, panel), at_least(CPU_GRAIN / at_least(g->k * panel, 1), 1), pack_panels, job);
+        cpu_parallel_for(cpu, divide_up(n, panel), at_least(CPU_GRAIN / at_least(g->k * panel, 1), 1), pack_panels,
+                         job);
         p->b = job->packed;
     }
     run_product(cpu, job);
@@ -200,13 +199,22 @@ static void run_tiles(cpu_instance *cpu, const cpu_gemm *g, const factors *f, vo
     for (int64_t p = 0; p < g->k; ++p) cols[p] = p * g->a.col;
     tile_job job = {.g = g, .plan = &plan, .packed = (char *)scratch + plan.offsets_bytes};
     job.product = (cpu_product){
-        .m = g->m, .k = g->k, .a = g->a.data, .rows = rows, .cols = cols, .panel = plan.panel,
-        .b_row = plan.packed ? plan.panel : g->b.row, .b_panel = plan.packed ? plan.panel * g->k : plan.panel,
-        .c_row = g->c.row, .c_col = g->c.col, .s_row = g->s.row, .s_col = g->s.col,
-        .alpha = f->alpha[0], .beta = f->beta[0],
+        .m = g->m,
+        .k = g->k,
+        .a = g->a.data,
+        .rows = rows,
+        .cols = cols,
+        .panel = plan.panel,
+        .b_row = plan.packed ? plan.panel : g->b.row,
+        .b_panel = plan.packed ? plan.panel * g->k : plan.panel,
+        .c_row = g->c.row,
+        .c_col = g->c.col,
+        .s_row = g->s.row,
+        .s_col = g->s.col,
+        .alpha = f->alpha[0],
+        .beta = f->beta[0],
     };
-    for (int64_t n0 = 0; n0 < g->n; n0 += plan.slice)
-        run_slice(cpu, &job, n0, at_most(g->n - n0, plan.slice));
+    for (int64_t n0 = 0; n0 < g->n; n0 += plan.slice) run_slice(cpu, &job, n0, at_most(g->n - n0, plan.slice));
 }
 
 /* ---- the BLAS ---- */
@@ -253,7 +261,8 @@ static void call_blas(const blas_job *job, int m, int n, const void *a, const vo
     const cpu_gemm *g = job->g;
     const factors *f = job->f;
     const cpu_blas *blas = job->blas;
-    const int ta = g->a.col == 1 ? CPU_BLAS_NO_TRANS : CPU_BLAS_TRANS, tb = g->b.col == 1 ? CPU_BLAS_NO_TRANS : CPU_BLAS_TRANS;
+    const int ta = g->a.col == 1 ? CPU_BLAS_NO_TRANS : CPU_BLAS_TRANS,
+              tb = g->b.col == 1 ? CPU_BLAS_NO_TRANS : CPU_BLAS_TRANS;
     const int lda = (int)(g->a.col == 1 ? g->a.row : g->a.col), ldb = (int)(g->b.col == 1 ? g->b.row : g->b.col);
     const int k = (int)g->k, ldc = (int)g->c.row, order = CPU_BLAS_ROW_MAJOR;
     if (g->dtype == WICK_F32)
@@ -324,10 +333,10 @@ static bool is_own_type(wick_dtype dtype) { return dtype == WICK_F32 || dtype ==
 size_t cpu_gemm_scratch(const cpu_instance *cpu, const cpu_gemm *g) {
     const cpu_gemm x = canonical(g);
     if (!is_own_type(x.dtype)) return 0;
-    if (x.n == 1) return whole_lines((size_t)x.m * wick_dtype_bytes(x.dtype));
+    if (x.n == 1) return cpu_whole_lines((size_t)x.m * wick_dtype_bytes(x.dtype));
     if (prefers_blas(cpu, &x)) return 0;
     const tile_plan plan = plan_tiles(cpu, &x);
-    return plan.offsets_bytes + whole_lines(plan.packed_bytes);
+    return plan.offsets_bytes + cpu_whole_lines(plan.packed_bytes);
 }
 
 void cpu_gemm_run(cpu_instance *cpu, const cpu_gemm *g, void *scratch) {

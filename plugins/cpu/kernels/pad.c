@@ -4,7 +4,8 @@
 
 typedef int64_t (*place_fn)(int64_t i, int64_t n);
 
-/* Where position i of the padded image, counted from the image's first pixel, takes its value; n is the image's size. */
+/* Where position i of the padded image, counted from the image's first pixel, takes its value; n is the image's
+ * size. */
 static int64_t replicate(int64_t i, int64_t n) { return i < 0 ? 0 : i >= n ? n - 1 : i; }
 static int64_t reflect(int64_t i, int64_t n) { return i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i; }
 
@@ -40,16 +41,17 @@ static wick_status *pad(const wick_kernel_call *call) {
     return NULL;
 }
 
-#define DIFFERENTIABLE                                                                                             \
-    (WICK_DTYPE_BIT(WICK_F16) | WICK_DTYPE_BIT(WICK_BF16) | WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64) |  \
+#define DIFFERENTIABLE                                                                                            \
+    (WICK_DTYPE_BIT(WICK_F16) | WICK_DTYPE_BIT(WICK_BF16) | WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64) | \
      WICK_DTYPE_BIT(WICK_C64) | WICK_DTYPE_BIT(WICK_C128))
 #define FLAGS (WICK_KERNEL_CONTIGUOUS | WICK_KERNEL_DETERMINISTIC)
-#define PAD(name, ndim, place)                                                                 \
-    CPU_ROW(name, pad, (&(const pad_form){ndim, false, place}), 0, FLAGS),                     \
-    CPU_ROW(name "_backward", pad, (&(const pad_form){ndim, true, place}), DIFFERENTIABLE, FLAGS)
+#define PAD(name, ndim, place)                                             \
+    CPU_ROW(name, pad, (&(const pad_form){ndim, false, place}), 0, FLAGS), \
+        CPU_ROW(name "_backward", pad, (&(const pad_form){ndim, true, place}), DIFFERENTIABLE, FLAGS)
 
 static const wick_kernel_row rows[] = {
-    PAD("reflection_pad1d", 1, reflect),   PAD("reflection_pad2d", 2, reflect),   PAD("reflection_pad3d", 3, reflect),
-    PAD("replication_pad1d", 1, replicate), PAD("replication_pad2d", 2, replicate), PAD("replication_pad3d", 3, replicate),
+    PAD("reflection_pad1d", 1, reflect),    PAD("reflection_pad2d", 2, reflect),
+    PAD("reflection_pad3d", 3, reflect),    PAD("replication_pad1d", 1, replicate),
+    PAD("replication_pad2d", 2, replicate), PAD("replication_pad3d", 3, replicate),
 };
 const cpu_kernel_table cpu_pad_table = CPU_TABLE(rows);

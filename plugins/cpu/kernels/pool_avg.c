@@ -23,19 +23,19 @@ static bool window_is_empty(const pool_windows *w, int64_t i, int64_t j, int64_t
 }
 
 /* `use` sees the window's elements as x[at]. */
-#define FOR_WINDOW(w, i, j, k, use)                                                  \
-    for (int64_t a = (w)->begin[0][i]; a < (w)->end[0][i]; ++a)                      \
-        for (int64_t b = (w)->begin[1][j]; b < (w)->end[1][j]; ++b)                  \
-            for (int64_t c = (w)->begin[2][k]; c < (w)->end[2][k]; ++c) {            \
-                const int64_t at = (a * (w)->in[1] + b) * (w)->in[2] + c;            \
-                use;                                                                 \
+#define FOR_WINDOW(w, i, j, k, use)                                       \
+    for (int64_t a = (w)->begin[0][i]; a < (w)->end[0][i]; ++a)           \
+        for (int64_t b = (w)->begin[1][j]; b < (w)->end[1][j]; ++b)       \
+            for (int64_t c = (w)->begin[2][k]; c < (w)->end[2][k]; ++c) { \
+                const int64_t at = (a * (w)->in[1] + b) * (w)->in[2] + c; \
+                use;                                                      \
             }
-#define FOR_OUTPUTS(w, use)                                      \
-    for (int64_t i = 0; i < (w)->out[0]; ++i)                    \
-        for (int64_t j = 0; j < (w)->out[1]; ++j)                \
+#define FOR_OUTPUTS(w, use)                       \
+    for (int64_t i = 0; i < (w)->out[0]; ++i)     \
+        for (int64_t j = 0; j < (w)->out[1]; ++j) \
             for (int64_t k = 0; k < (w)->out[2]; ++k) { use; }
 
-#define DEFINE_AVG(name, T)                                                                         \
+#define DEFINE_AVG(name, T)                                                                          \
     static void avg_forward_##name(void *user, int64_t begin, int64_t end, int worker) {             \
         const avg_job *job = user;                                                                   \
         const pool_windows *w = &job->w;                                                             \
@@ -97,11 +97,13 @@ static wick_status *avg_pool(const wick_kernel_call *call) {
     }
     const cpu_range_fn *table = form->backward ? backward_table : forward_table;
     if (to->numel > 0)
-        cpu_parallel_for(cpu_of(call), job.w.planes, pool_grain(pool_in_plane(&job.w)), table[pool_type_index(dtype)], &job);
+        cpu_parallel_for(cpu_of(call), job.w.planes, pool_grain(pool_in_plane(&job.w)), table[pool_type_index(dtype)],
+                         &job);
     return NULL;
 }
 
-#define FORM(ndim, adaptive, backward) &(const avg_form){ndim, adaptive, backward}
+#define FORM(ndim, adaptive, backward) \
+    &(const avg_form) { ndim, adaptive, backward }
 static const wick_kernel_row rows[] = {
     CPU_ROW("avg_pool2d", avg_pool, FORM(2, false, false), POOL_NUMBERS, POOL_FLAGS),
     CPU_ROW("avg_pool3d", avg_pool, FORM(3, false, false), POOL_NUMBERS, POOL_FLAGS),

@@ -10,68 +10,31 @@ typedef struct max_job {
     const void *x;
     void *y;
     int64_t *index;
+    /* fractional pooling: every plane has windows of its own, of these sizes, placed by `ndim` random numbers */
+    const void *samples;
+    int ndim;
+    int64_t kernel[3];
+    int64_t *places; /* memory for a plane's windows, a thread */
 } max_job;
 
-#define DEFINE_MAX(name, T, lowest)                                                                                  \
-    static void max_plane_##name(const pool_windows *w, const T *x, T *y, int64_t *index) {                          \
-        for (int64_t i = 0; i < w->out[0]; ++i)                                                                      \
-            for (int64_t j = 0; j < w->out[1]; ++j)                                                                  \
-                for (int64_t k = 0; k < w->out[2]; ++k) {                                                            \
-                    T best = lowest;                                                                                 \
-                    int64_t at = (w->begin[0][i] * w->in[1] + w->begin[1][j]) * w->in[2] + w->begin[2][k];           \
-                    for (int64_t a = w->begin[0][i]; a < w->end[0][i]; a += w->step[0])                              \
-                        for (int64_t b = w->begin[1][j]; b < w->end[1][j]; b += w->step[1]) {                        \
-                            const int64_t row = (a * w->in[1] + b) * w->in[2];                                       \
-                            for (int64_t c = w->begin[2][k]; c < w->end[2][k]; c += w->step[2]) {                    \
-                                const T v = x[row + c];                                                              \
-                                const bool better = v > best || v != v;                                                  \
-                                best = better ? v : best;                                                            \
-                                at = better ? row + c : at;                                                          \
-                            }                                                                                        \
-                        }                                                                                            \
-                    *y++ = best, *index++ = at;                                                                      \
-                }                                                                                                    \
-    }                                                                                                                \
-    /* Two by two without gaps or padding: the common case, without loops over the window. */                        \
-    static void max_two_##name(const pool_windows *w, const T *x, T *y, int64_t *index) {                            \
-        const int64_t width = w->in[2];                                                                              \
-        for (int64_t j = 0; j < w->out[1]; ++j)                                                                      \
-            for (int64_t k = 0; k < w->out[2]; ++k) {                                                                \
-                const int64_t at = 2 * j * width + 2 * k;                                                            \
-                const T a = x[at], b = x[at + 1], c = x[at + width], d = x[at + width + 1];                          \
-                const bool b_wins = b > a || b != b, d_wins = d > c || d != d;                                       \
-                const T top = b_wins ? b : a, bottom = d_wins ? d : c;                                               \
-                const int64_t top_at = at + b_wins, bottom_at = at + width + d_wins;                                 \
-                const bool bottom_wins = bottom > top || bottom != bottom;                                           \
-                *y++ = bottom_wins ? bottom : top;                                                                   \
-                *index++ = bottom_wins ? bottom_at : top_at;                                                         \
-            }                                                                                                        \
-    }                                                                                                                \
-    static void max_planes_##name(void *user, int64_t begin, int64_t end, int worker) {                              \
-        const max_job *job = user;                                                                                   \
-        const int64_t in = pool_in_plane(&job->w), out = pool_out_plane(&job->w);                                    \
-        const bool two = is_two_by_two(&job->w);                                                                     \
-        for (int64_t p = begin; p < end; ++p)                                                                        \
-            (two ? max_two_##name : max_plane_##name)(&job->w, (const T *)job->x + p * in, (T *)job->y + p * out,    \
-                                                      job->index + p * out);                                         \
-    }                                                                                                                \
-    static void max_backward_##name(void *user, int64_t begin, int64_t end, int worker) {                            \
-        const max_job *job = user;                                                                                   \
-        const int64_t in = pool_in_plane(&job->w), out = pool_out_plane(&job->w);                                    \
-        for (int64_t p = begin; p < end; ++p) {                                                                      \
-            T *dx = (T *)job->y + p * in;                                                                            \
-            const T *dy = (const T *)job->x + p * out;                                                               \
-            memset(dx, 0, (size_t)in * sizeof(T));                                                                   \
-            for (int64_t o = 0; o < out; ++o) dx[job->index[p * out + o]] += dy[o];                                  \
-        }                                                                                                            \
+/* The windows that worker `worker` fills for one plane. */
+static pool_windows own_windows(const max_job *job, int worker) {
+    pool_windows w = job->w;
+    int64_t *next = job->places + 2 * worker * (w.out[0] + w.out[1] + w.out[2]);
+    for (int d = 0; d < 3; ++d) {
+        w.begin[d] = next, w.end[d] = next + w.out[d];
+        next += 2 * w.out[d];
     }
+    return w;
+}
 
 /* True if every window is two by two, side by side. */
 static bool is_two_by_two(const pool_windows *w) {
     if (w->in[0] != 1 || w->out[0] != 1) return false;
     for (int d = 1; d < 3; ++d) {
         const int64_t last = w->out[d] - 1;
-        if (last < 1 || w->step[d] != 1 || w->begin[d][0] != 0 || w->begin[d][1] != 2 || w->end[d][0] != 2) return false;
+        if (last < 1 || w->step[d] != 1 || w->begin[d][0] != 0 || w->begin[d][1] != 2 || w->end[d][0] != 2)
+            return false;
         if (w->begin[d][last] != 2 * last || w->end[d][last] != 2 * last + 2) return false;
         for (int64_t o = 1; o < last; ++o)
             if (w->begin[d][o] != 2 * o || w->end[d][o] != 2 * o + 2) return false;
@@ -79,11 +42,23 @@ static bool is_two_by_two(const pool_windows *w) {
     return true;
 }
 
-DEFINE_MAX(f32, float, -INFINITY)
-DEFINE_MAX(f64, double, -INFINITY)
-DEFINE_MAX(i64, int64_t, INT64_MIN)
+#define T float
+#define NAME(x) x##_f32
+#define LOWEST -INFINITY
+#include "pool_max.inc"
+
+#define T double
+#define NAME(x) x##_f64
+#define LOWEST -INFINITY
+#include "pool_max.inc"
+
+#define T int64_t
+#define NAME(x) x##_i64
+#define LOWEST INT64_MIN
+#include "pool_max.inc"
 
 static const cpu_range_fn forward_table[] = {max_planes_f32, max_planes_f64, max_planes_i64};
+static const cpu_range_fn fractional_table[] = {fractional_planes_f32, fractional_planes_f64, fractional_planes_i64};
 static const cpu_range_fn backward_table[] = {max_backward_f32, max_backward_f64, max_backward_i64};
 
 typedef struct max_form {
@@ -108,6 +83,30 @@ static wick_status *max_pool(const wick_kernel_call *call) {
     return NULL;
 }
 
+static wick_status *fractional_max_pool(const wick_kernel_call *call) {
+    const max_form *form = call->data;
+    const wick_tensor *x = wick_arg_tensor(call, 0), *y = wick_out_tensor(call, 0);
+    const wick_value *kernel = &call->values[1];
+    const wick_dtype dtype = wick_tensor_dtype(x);
+    if (!pool_is_native(dtype)) return cpu_call_widened(call, fractional_max_pool);
+    max_job job = {.x = wick_data(x),
+                   .y = wick_data(y),
+                   .index = wick_data(wick_out_tensor(call, 1)),
+                   .samples = wick_data(wick_arg_tensor(call, 3)),
+                   .ndim = form->ndim};
+    WICK_TRY(pool_windows_adaptive(call, x, y, form->ndim, &job.w));
+    for (int d = 0; d < 3; ++d) {
+        const int i = d - (3 - form->ndim);
+        job.kernel[d] = i < 0 ? 1 : kernel->as.ints[kernel->count == 1 ? 0 : i];
+    }
+    const int64_t places = 2 * (job.w.out[0] + job.w.out[1] + job.w.out[2]) * cpu_thread_count(cpu_of(call));
+    WICK_TRY(cpu_scratch(call, (size_t)places * sizeof(int64_t), (void **)&job.places));
+    if (y->numel > 0)
+        cpu_parallel_for(cpu_of(call), job.w.planes, pool_grain(pool_in_plane(&job.w)),
+                         fractional_table[pool_type_index(dtype)], &job);
+    return NULL;
+}
+
 static wick_status *max_pool_backward(const wick_kernel_call *call) {
     const max_form *form = call->data;
     const wick_tensor *dy = wick_arg_tensor(call, 0), *index = wick_arg_tensor(call, form->index);
@@ -122,7 +121,9 @@ static wick_status *max_pool_backward(const wick_kernel_call *call) {
     return NULL;
 }
 
-static const max_form max_2d = {2, false, 7}, max_3d = {3, false, 7}, adaptive_2d = {2, true, 2}, adaptive_3d = {3, true, 2};
+static const max_form max_2d = {2, false, 7}, max_3d = {3, false, 7}, adaptive_2d = {2, true, 2},
+                      adaptive_3d = {3, true, 2};
+static const max_form fractional_2d = {2, false, 4}, fractional_3d = {3, false, 4};
 
 static const wick_kernel_row rows[] = {
     CPU_ROW("max_pool2d_with_indices", max_pool, &max_2d, POOL_NUMBERS, POOL_FLAGS),
@@ -133,5 +134,9 @@ static const wick_kernel_row rows[] = {
     CPU_ROW("max_pool3d_with_indices_backward", max_pool_backward, &max_3d, POOL_FLOATS, POOL_FLAGS),
     CPU_ROW("adaptive_max_pool2d_backward", max_pool_backward, &adaptive_2d, POOL_FLOATS, POOL_FLAGS),
     CPU_ROW("adaptive_max_pool3d_backward", max_pool_backward, &adaptive_3d, POOL_FLOATS, POOL_FLAGS),
+    CPU_ROW("fractional_max_pool2d", fractional_max_pool, &fractional_2d, POOL_FLOATS, POOL_FLAGS),
+    CPU_ROW("fractional_max_pool3d", fractional_max_pool, &fractional_3d, POOL_FLOATS, POOL_FLAGS),
+    CPU_ROW("fractional_max_pool2d_backward", max_pool_backward, &fractional_2d, POOL_FLOATS, POOL_FLAGS),
+    CPU_ROW("fractional_max_pool3d_backward", max_pool_backward, &fractional_3d, POOL_FLOATS, POOL_FLAGS),
 };
 const cpu_kernel_table cpu_pool_max_table = CPU_TABLE(rows);

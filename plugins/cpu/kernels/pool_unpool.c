@@ -37,13 +37,14 @@ static int64_t plane_of(const wick_tensor *t, int ndim) {
 static wick_status *max_unpool(const wick_kernel_call *call) {
     const int ndim = *(const int *)call->data;
     const wick_tensor *x = wick_arg_tensor(call, 0), *y = wick_out_tensor(call, 0);
-    unpool_job job = {.in = plane_of(x, ndim), .out = plane_of(y, ndim), .bytes = wick_dtype_bytes(wick_tensor_dtype(x))};
+    unpool_job job = {
+        .in = plane_of(x, ndim), .out = plane_of(y, ndim), .bytes = wick_dtype_bytes(wick_tensor_dtype(x))};
     job.x = wick_data(x), job.y = wick_data(y), job.index = wick_data(wick_arg_tensor(call, 1));
     if (y->numel == 0) return NULL;
     cpu_parallel_for(cpu_of(call), y->numel / job.out, pool_grain(job.out), unpool_planes, &job);
     if (atomic_load(&job.bad_index))
-        return WICK_HOST_ERROR(call->host, WICK_OUT_OF_RANGE, "max_unpool%dd: an index is outside the output plane of %lld",
-                               ndim, (long long)job.out);
+        return WICK_HOST_ERROR(call->host, WICK_OUT_OF_RANGE,
+                               "max_unpool%dd: an index is outside the output plane of %lld", ndim, (long long)job.out);
     return NULL;
 }
 

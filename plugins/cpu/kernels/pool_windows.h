@@ -32,8 +32,8 @@ static inline int pool_type_index(wick_dtype dtype) { return dtype == WICK_F32 ?
 
 #define POOL_FLOATS \
     (WICK_DTYPE_BIT(WICK_F16) | WICK_DTYPE_BIT(WICK_BF16) | WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64))
-#define POOL_NUMBERS                                                                                           \
-    (POOL_FLOATS | WICK_DTYPE_BIT(WICK_U8) | WICK_DTYPE_BIT(WICK_I8) | WICK_DTYPE_BIT(WICK_I16) |               \
+#define POOL_NUMBERS                                                                              \
+    (POOL_FLOATS | WICK_DTYPE_BIT(WICK_U8) | WICK_DTYPE_BIT(WICK_I8) | WICK_DTYPE_BIT(WICK_I16) | \
      WICK_DTYPE_BIT(WICK_I32) | WICK_DTYPE_BIT(WICK_I64))
 #define POOL_FLAGS (WICK_KERNEL_CONTIGUOUS | WICK_KERNEL_DETERMINISTIC)
 

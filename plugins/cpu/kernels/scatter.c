@@ -122,39 +122,45 @@ static wick_status *index_add(const wick_kernel_call *k) {
     return NULL;
 }
 
-/* ---- by several indices, by position ---- */
-static wick_status *index_put(const wick_kernel_call *k) {
-    cpu_scatter s = {.k = k};
-    cpu_view values;
-    cpu_index_plan plan;
-    bool accumulate = k->values[3].as.i;
-    cpu_view_of(wick_arg_tensor(k, 2), &values);
-    if (accumulate) WICK_TRY(cpu_scatter_begin(k, wick_arg_tensor(k, 0), &s));
-    else cpu_output_from(k, wick_arg_tensor(k, 0), &s.out);
-    WICK_TRY(cpu_index_tensors(k, &plan, accumulate ? &s.sum : &s.out, &k->values[1], &values));
-    if (!accumulate) return cpu_index_write(k, &plan, cpu_place_write[cpu_item_log2(plan.item)], NULL);
-    WICK_TRY(cpu_scatter_apply(&s, &plan, CPU_SCATTER_SUM, NULL));
-    cpu_scatter_end(&s);
+/* ---- by several indices, by position: argument 3 says whether to add or to replace ---- */
+static wick_status *put_begin(const wick_kernel_call *k, cpu_scatter *s) {
+    if (k->values[3].as.i) return cpu_scatter_begin(k, wick_arg_tensor(k, 0), s);
+    s->k = k;
+    cpu_output_from(k, wick_arg_tensor(k, 0), &s->out);
+    s->sum = s->out;
     return NULL;
 }
 
+static wick_status *put_end(const cpu_scatter *s, cpu_index_plan *plan) {
+    if (!s->k->values[3].as.i)
+        return cpu_index_write(s->k, plan, cpu_place_write[cpu_item_log2(plan->item)], NULL);
+    WICK_TRY(cpu_scatter_apply(s, plan, CPU_SCATTER_SUM, NULL));
+    cpu_scatter_end(s);
+    return NULL;
+}
+
+static wick_status *index_put(const wick_kernel_call *k) {
+    cpu_scatter s;
+    cpu_view values;
+    cpu_index_plan plan;
+    cpu_view_of(wick_arg_tensor(k, 2), &values);
+    WICK_TRY(put_begin(k, &s));
+    WICK_TRY(cpu_index_tensors(k, &plan, &s.sum, &k->values[1], &values));
+    return put_end(&s, &plan);
+}
+
 static wick_status *put(const wick_kernel_call *k) {
-    cpu_scatter s = {.k = k};
+    cpu_scatter s;
     cpu_view index, source;
     cpu_index_plan plan;
-    bool accumulate = k->values[3].as.i;
     cpu_view_of(wick_arg_tensor(k, 1), &index);
     cpu_view_of(wick_arg_tensor(k, 2), &source);
-    if (accumulate) WICK_TRY(cpu_scatter_begin(k, wick_arg_tensor(k, 0), &s));
-    else cpu_output_from(k, wick_arg_tensor(k, 0), &s.out);
+    WICK_TRY(put_begin(k, &s));
     int64_t n = cpu_view_numel(&index); /* index and source need only agree in their number of elements */
     cpu_view_dense(index.data, index.dtype, 1, &n, &index);
     cpu_view_dense(source.data, source.dtype, 1, &n, &source);
-    cpu_index_flat(&plan, accumulate ? &s.sum : &s.out, &index, &source);
-    if (!accumulate) return cpu_index_write(k, &plan, cpu_place_write[cpu_item_log2(plan.item)], NULL);
-    WICK_TRY(cpu_scatter_apply(&s, &plan, CPU_SCATTER_SUM, NULL));
-    cpu_scatter_end(&s);
-    return NULL;
+    cpu_index_flat(&plan, &s.sum, &index, &source);
+    return put_end(&s, &plan);
 }
 
 /* ---- backward of embedding: (grad_output, indices, num_weights, padding_idx, scale_grad_by_freq) ---- */

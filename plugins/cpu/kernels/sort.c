@@ -40,8 +40,10 @@ static void sort_small(uint64_t *keys, int64_t *order, int64_t n) {
 
 /* Stable; the results are in work.keys and work.order. */
 static void sort_keys(cpu_key_sorter *work, int64_t n) {
-    if (n <= SMALL) sort_small(work->keys, work->order, n);
-    else cpu_key_sort(work, n);
+    if (n <= SMALL)
+        sort_small(work->keys, work->order, n);
+    else
+        cpu_key_sort(work, n);
 }
 
 /* The key of rank k, 0 the least: finds its bytes from the top. */
@@ -147,7 +149,8 @@ static void sort_lines(void *user, int64_t begin, int64_t end, int worker) {
     for (int64_t i = begin; i < end; ++i) {
         int64_t at = i * job->n;
         sort_line line = {.keys = job->work.keys + at, .n = job->n};
-        line.work = (cpu_key_sorter){line.keys, job->work.spare_keys + at, job->work.order + at, job->work.spare_order + at};
+        line.work =
+            (cpu_key_sorter){line.keys, job->work.spare_keys + at, job->work.order + at, job->work.spare_order + at};
         int64_t count = job->rule(job, &line);
         write_results(job, i, line.work.order, count);
     }
@@ -155,7 +158,8 @@ static void sort_lines(void *user, int64_t begin, int64_t end, int worker) {
 
 static void move_last(cpu_view *view, int dim) {
     int64_t size = view->sizes[dim], stride = view->strides[dim];
-    for (int d = dim; d + 1 < view->ndim; ++d) view->sizes[d] = view->sizes[d + 1], view->strides[d] = view->strides[d + 1];
+    for (int d = dim; d + 1 < view->ndim; ++d)
+        view->sizes[d] = view->sizes[d + 1], view->strides[d] = view->strides[d + 1];
     view->sizes[view->ndim - 1] = size, view->strides[view->ndim - 1] = stride;
 }
 

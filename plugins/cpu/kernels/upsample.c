@@ -37,81 +37,17 @@ static int64_t count_of(const axis *x, mode m) {
     return (int64_t)ceil(0.5 * (double)reach(m) * (scale > 1 ? scale : 1)) * 2 + 1;
 }
 
-/* In T: the tables of one dimension. */
-#define DEFINE_AXIS(T, FLOOR, FABS)                                                                              \
-    static T scale_##T(const axis *x) {                                                                          \
-        if (x->align_corners) return x->out > 1 ? (T)(x->in - 1) / (T)(x->out - 1) : 0;                          \
-        return x->given_scale > 0 ? (T)(1 / x->given_scale) : (T)x->in / (T)x->out;                              \
-    }                                                                                                            \
-    static T position_##T(const axis *x, T scale, int64_t o) {                                                   \
-        return x->align_corners ? scale * (T)o : scale * ((T)o + (T)0.5) - (T)0.5;                               \
-    }                                                                                                            \
-    static void nearest_##T(const axis *x, mode m, int64_t *index) {                                             \
-        const T scale = scale_##T(x), shift = m == NEAREST_EXACT ? (T)0.5 : 0;                                   \
-        for (int64_t o = 0; o < x->out; ++o) index[o] = clamp((int64_t)FLOOR(scale * ((T)o + shift)), x->in);    \
-    }                                                                                                            \
-    static void linear_##T(const axis *x, int64_t *index, T *weight) {                                           \
-        const T scale = scale_##T(x);                                                                            \
-        for (int64_t o = 0; o < x->out; ++o, index += 2, weight += 2) {                                          \
-            T at = position_##T(x, scale, o);                                                                    \
-            if (at < 0) at = 0;                                                                                  \
-            index[0] = clamp((int64_t)FLOOR(at), x->in);                                                         \
-            index[1] = index[0] + (index[0] < x->in - 1);                                                        \
-            const T part = at - (T)index[0];                                                                     \
-            weight[1] = part > 1 ? 1 : part;                                                                     \
-            weight[0] = 1 - weight[1];                                                                           \
-        }                                                                                                        \
-    }                                                                                                            \
-    /* The cubic convolution kernel with parameter a, at distance d. */                                          \
-    static T cubic_kernel_##T(T d, T a) {                                                                        \
-        d = FABS(d);                                                                                             \
-        if (d < 1) return ((a + 2) * d - (a + 3)) * d * d + 1;                                                   \
-        return d < 2 ? (((d - 5) * d + 8) * d - 4) * a : 0;                                                      \
-    }                                                                                                            \
-    static void cubic_##T(const axis *x, int64_t *index, T *weight) {                                            \
-        const T scale = scale_##T(x);                                                                            \
-        for (int64_t o = 0; o < x->out; ++o, index += 4, weight += 4) {                                          \
-            const T at = position_##T(x, scale, o);                                                              \
-            const int64_t base = (int64_t)FLOOR(at);                                                             \
-            for (int64_t c = 0; c < 4; ++c) {                                                                    \
-                index[c] = clamp(base - 1 + c, x->in);                                                           \
-                weight[c] = cubic_kernel_##T(at - (T)(base - 1 + c), (T)-0.75);                                  \
-            }                                                                                                    \
-        }                                                                                                        \
-    }                                                                                                            \
-    static T smooth_kernel_##T(mode m, T d) {                                                                    \
-        if (m == CUBIC_SMOOTH) return cubic_kernel_##T(d, (T)-0.5);                                              \
-        return FABS(d) < 1 ? 1 - FABS(d) : 0;                                                                    \
-    }                                                                                                            \
-    /* The kernel is stretched where the image shrinks, and its weights are made to add up to 1. */              \
-    static void smooth_##T(const axis *x, mode m, int64_t count, int64_t *index, T *weight) {                    \
-        const T scale = scale_##T(x), stretch = scale >= 1 ? scale : 1, support = (T)0.5 * (T)reach(m) * stretch; \
-        for (int64_t o = 0; o < x->out; ++o, index += count, weight += count) {                                  \
-            const T center = scale * ((T)o + (T)0.5);                                                            \
-            const int64_t low = (int64_t)(center - support + (T)0.5), high = (int64_t)(center + support + (T)0.5); \
-            const int64_t begin = low < 0 ? 0 : low, end = high > x->in ? x->in : high;                          \
-            T total = 0;                                                                                         \
-            for (int64_t c = 0; c < count; ++c) {                                                                \
-                const bool inside = begin + c < end;                                                             \
-                index[c] = clamp(inside ? begin + c : begin, x->in);                                             \
-                weight[c] = inside ? smooth_kernel_##T(m, ((T)(begin + c) - center + (T)0.5) / stretch) : 0;     \
-                total += weight[c];                                                                              \
-            }                                                                                                    \
-            for (int64_t c = 0; c < count; ++c) weight[c] = total != 0 ? weight[c] / total : weight[c];          \
-        }                                                                                                        \
-    }                                                                                                            \
-    static void fill_##T(const axis *x, mode m, int64_t count, int64_t *index, T *weight) {                      \
-        if (m <= NEAREST_EXACT)                                                                                  \
-            nearest_##T(x, m, index);                                                                            \
-        else if (m == LINEAR)                                                                                    \
-            linear_##T(x, index, weight);                                                                        \
-        else if (m == CUBIC)                                                                                     \
-            cubic_##T(x, index, weight);                                                                         \
-        else                                                                                                     \
-            smooth_##T(x, m, count, index, weight);                                                              \
-    }
-DEFINE_AXIS(float, floorf, fabsf)
-DEFINE_AXIS(double, floor, fabs)
+#define T float
+#define NAME(x) x##_f32
+#define FLOOR floorf
+#define FABS fabsf
+#include "upsample_axis.inc"
+
+#define T double
+#define NAME(x) x##_f64
+#define FLOOR floor
+#define FABS fabs
+#include "upsample_axis.inc"
 
 static const wick_value *optional_argument(const wick_kernel_call *call, int i) {
     return i < call->nargs && !wick_value_is_none(&call->values[i]) ? &call->values[i] : NULL;
@@ -148,9 +84,35 @@ static wick_status *make_taps(const wick_kernel_call *call, const form *f, wick_
         if (d < 3 - f->ndim)
             fill_unit(t, d, wide);
         else if (wide)
-            fill_double(&axes[d], f->mode, t->count[d], t->index[d], t->weight[d]);
+            fill_f64(&axes[d], f->mode, t->count[d], t->index[d], t->weight[d]);
         else
-            fill_float(&axes[d], f->mode, t->count[d], t->index[d], t->weight[d]);
+            fill_f32(&axes[d], f->mode, t->count[d], t->index[d], t->weight[d]);
+    }
+    return NULL;
+}
+
+/* An identity in dimension d, of which the input's size is n. */
+static void fill_identity(taps *t, int d, int64_t n) {
+    for (int64_t o = 0; o < n; ++o) t->index[d][o] = o, ((float *)t->weight[d])[o] = 1;
+}
+
+/* Bytes are resampled a dimension at a time, innermost first, and rounded after each, as PyTorch does. */
+static wick_status *upsample_bytes(const wick_kernel_call *call, const form *f, const taps *whole) {
+    axis axes[3];
+    read_axes(call, f, whole, axes);
+    taps t = *whole;
+    const void *from = wick_data(wick_arg_tensor(call, 0));
+    for (int d = 0; d < 3; ++d) t.out[d] = whole->in[d];
+    for (int d = 2; d >= 3 - f->ndim; --d) {
+        void *to = wick_data(wick_out_tensor(call, 0));
+        t.out[d] = whole->out[d], t.count[d] = count_of(&axes[d], f->mode);
+        if (d > 3 - f->ndim) WICK_TRY(cpu_scratch(call, (size_t)(t.planes * t.out[0] * t.out[1] * t.out[2]), &to));
+        WICK_TRY(taps_allocate(call, &t, sizeof(float)));
+        for (int e = 0; e < 3; ++e)
+            if (e != d) fill_identity(&t, e, t.in[e]);
+        fill_f32(&axes[d], f->mode, t.count[d], t.index[d], t.weight[d]);
+        taps_sum(cpu_of(call), &t, WICK_U8, from, to);
+        t.in[d] = t.out[d], t.count[d] = 1, from = to;
     }
     return NULL;
 }
@@ -163,6 +125,7 @@ static wick_status *upsample(const wick_kernel_call *call) {
     if (to->numel == 0) return NULL;
     taps t;
     taps_sizes(&t, f->backward ? to : from, f->backward ? from : to, f->ndim);
+    if (dtype == WICK_U8 && f->mode > NEAREST_EXACT) return upsample_bytes(call, f, &t);
     WICK_TRY(make_taps(call, f, dtype, &t));
     if (f->backward)
         taps_scatter(cpu_of(call), &t, dtype, wick_data(from), wick_data(to));
@@ -178,7 +141,7 @@ static wick_status *upsample(const wick_kernel_call *call) {
 #define FLAGS (WICK_KERNEL_CONTIGUOUS | WICK_KERNEL_DETERMINISTIC)
 #define UPSAMPLE(name, ndim, mode)                                                                        \
     CPU_ROW(name, upsample, (&(const form){ndim, mode, false}), FLOATS | WICK_DTYPE_BIT(WICK_U8), FLAGS), \
-    CPU_ROW(name "_backward", upsample, (&(const form){ndim, mode, true}), FLOATS, FLAGS)
+        CPU_ROW(name "_backward", upsample, (&(const form){ndim, mode, true}), FLOATS, FLAGS)
 
 static const wick_kernel_row rows[] = {
     UPSAMPLE("upsample_nearest1d", 1, NEAREST),

@@ -1,5 +1,6 @@
-/* Resampling as tables: output o of a dimension is a weighted sum of a few inputs. Nearest, linear and cubic upsampling and
- * reflection and replication padding differ only in the tables; their backwards scatter with the same ones. */
+/* Resampling as tables: output o of a dimension is a weighted sum of a few inputs. Nearest, linear and cubic
+ * upsampling and reflection and replication padding differ only in the tables; their backwards scatter with the
+ * same ones. */
 #ifndef WICK_CPU_UPSAMPLE_TAPS_H
 #define WICK_CPU_UPSAMPLE_TAPS_H
 

@@ -1,6 +1,7 @@
-/* Our own matrix product for f32 and f64, compiled per instruction set. Its shape is that of every fast GEMM (a register
- * tile, B in panels, blocks of k that fit the cache) but A is read through two offset tables, so that a convolution
- * is the same loop over the patches of an image. Contracted multiply-adds are wanted here: see CMakeLists.txt. */
+/* Our own matrix product for f32 and f64, compiled per instruction set. Its shape is that of every fast GEMM (a
+ * register tile, B in panels, blocks of k that fit the cache) but A is read through two offset tables, so that a
+ * convolution is the same loop over the patches of an image. Contracted multiply-adds are wanted here: see
+ * CMakeLists.txt. */
 #include <string.h>
 
 #include "gemm.h"
@@ -20,6 +21,7 @@
 #endif
 #define COMMA ,
 #define K_BLOCK 384
+#define THIN_BLOCK 128
 
 #define T float
 #define NAME(x) x##_f32
@@ -44,6 +46,8 @@
 #include "gemm_tile.inc"
 
 const cpu_gemm_isa CPU_NAME(gemm_isa) = {
-    .f32 = {VECTOR_BYTES / sizeof(float), STRIP, run_f32, pack_f32, transpose_f32, dot_f32, combine_rows_f32},
-    .f64 = {VECTOR_BYTES / sizeof(double), STRIP, run_f64, pack_f64, transpose_f64, dot_f64, combine_rows_f64},
+    .f32 = {VECTOR_BYTES / sizeof(float), STRIP, run_f32, run_thin_f32, pack_f32, transpose_f32, dot_f32,
+            combine_rows_f32},
+    .f64 = {VECTOR_BYTES / sizeof(double), STRIP, run_f64, run_thin_f64, pack_f64, transpose_f64, dot_f64,
+            combine_rows_f64},
 };

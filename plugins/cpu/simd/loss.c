@@ -32,7 +32,8 @@ static void visit_piece(nll_job *job, int64_t piece, nll_visit visit) {
         int64_t out[2], target, classes = reduce_at(job->shape.kept, job->shape.nkept, i, out);
         double weight = 1;
         job->load_target(&target, job->target + out[0] * job->target_size, 1, 1);
-        if (target == job->ignore) target = 0, weight = 0;
+        if (target == job->ignore)
+            target = 0, weight = 0;
         else if (target < 0 || target >= job->class_count) {
             job->bad[piece] = i;
             return;
@@ -84,7 +85,8 @@ static wick_status *prepare(const wick_kernel_call *call, nll_job *job, const wi
     job->target_size = (uint8_t)wick_dtype_bytes(wick_tensor_dtype(target));
     job->load_target = acc_loader(ACC_I64, wick_tensor_dtype(target));
     job->piece = reduce_max(PIECE, (job->samples + PIECES - 1) / PIECES);
-    if (!acc_operand_init(&job->classes, ACC_F64, classes) || (weight && !acc_operand_init(&job->weight, ACC_F64, weight)) ||
+    if (!acc_operand_init(&job->classes, ACC_F64, classes) ||
+        (weight && !acc_operand_init(&job->weight, ACC_F64, weight)) ||
         (by_sample && !acc_operand_init(&job->loss, ACC_F64, by_sample)) || !job->load_target)
         return WICK_HOST_ERROR(call->host, WICK_UNSUPPORTED, "nll_loss has no kernel for these dtypes");
     return NULL;

@@ -58,6 +58,13 @@ static inline float exp_f32(float x) {
     return scale_f32(FMA_F32(FMA_F32(exp_tail_f32(r), r, 1.0f), r, 1.0f), n);
 }
 
+/* exp(x) for |x| <= 87, where the result is normal. */
+static inline float exp_bounded_f32(float x) {
+    int32_t n;
+    float r = exp_reduce_f32(x, &n);
+    return FMA_F32(FMA_F32(exp_tail_f32(r), r, 1.0f), r, 1.0f) * pow2_f32(n);
+}
+
 static inline float exp2_f32(float x) {
     x = clamp_f32(x, -152.0f, 130.0f);
     float t = x + ROUND_MAGIC_F32;
@@ -78,7 +85,8 @@ static inline float sigmoid_f32(float x) { return 1.0f / (1.0f + exp_f32(-x)); }
 
 static inline float tanh_f32(float x) {
     float t = abs_f32(x), s = x * x;
-    float far = 1.0f - 2.0f / (exp_f32(2 * t) + 1.0f);
+    float bounded = t > 10 ? 10 : t;
+    float far = 1.0f - 2.0f / (exp_bounded_f32(2 * bounded) + 1.0f);
     float near = 1.57394409e-2f;
     near = FMA_F32(near, s, -5.23025580e-2f);
     near = FMA_F32(near, s, 1.33152470e-1f);
@@ -271,12 +279,13 @@ static inline float acos_f32(float x) {
 /* ---- the error function ---- */
 static inline float erf_f32(float x) {
     float t = abs_f32(x), s = x * x;
-    float far = FMA_F32(-1.72853470e-5f, t, 3.83197126e-4f);
-    far = FMA_F32(far, s, FMA_F32(-3.88396438e-3f, t, 2.42546219e-2f));
-    far = FMA_F32(far, t, -1.06777877e-1f);
-    far = FMA_F32(far, t, -6.34846687e-1f);
-    far = FMA_F32(far, t, -1.28717512e-1f);
-    far = 1.0f - exp_f32(FMA_F32(far, t, -t));
+    float u = t > 4 ? 4 : t, v = u * u; /* the result is 1 from there on */
+    float far = FMA_F32(-1.72853470e-5f, u, 3.83197126e-4f);
+    far = FMA_F32(far, v, FMA_F32(-3.88396438e-3f, u, 2.42546219e-2f));
+    far = FMA_F32(far, u, -1.06777877e-1f);
+    far = FMA_F32(far, u, -6.34846687e-1f);
+    far = FMA_F32(far, u, -1.28717512e-1f);
+    far = 1.0f - exp_bounded_f32(FMA_F32(far, u, -u));
     float near = -5.96761703e-4f;
     near = FMA_F32(near, s, 4.99119423e-3f);
     near = FMA_F32(near, s, -2.67681349e-2f);
@@ -284,7 +293,6 @@ static inline float erf_f32(float x) {
     near = FMA_F32(near, s, -3.76125336e-1f);
     near = FMA_F32(near, s, 1.28379166e-1f);
     near = FMA_F32(near, t, t);
-    far = t > 4 ? 1.0f : far; /* the polynomial holds to there */
     return copysign_f32(t > 0.927734375f ? far : near, x);
 }
 

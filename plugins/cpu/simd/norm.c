@@ -14,12 +14,13 @@ typedef struct batch_norm_args {
 } batch_norm_args;
 
 typedef struct batch_norm_job {
-    reduce_shape shape; /* kept: the channel; out[0]: the result's strides, out[1]: those of grad_out or of the result */
+    reduce_shape
+        shape; /* kept: the channel; out[0]: the result's strides, out[1]: those of grad_out or of the result */
     const norm_kernels *kernels;
     acc_operand x, g, y;
-    const wick_tensor *weight, *bias, *running_mean, *running_var, *mean, *invstd;    /* any may be NULL */
-    const wick_tensor *grad_weight, *grad_bias; /* results of a backward */
-    int64_t channels, count; /* count: elements of a channel */
+    const wick_tensor *weight, *bias, *running_mean, *running_var, *mean, *invstd; /* any may be NULL */
+    const wick_tensor *grad_weight, *grad_bias;                                    /* results of a backward */
+    int64_t channels, count;                                                       /* count: elements of a channel */
     int64_t column_x, column_y, column_g;
     double momentum, eps;
     bool training;
@@ -35,7 +36,8 @@ typedef struct batch_norm_block {
 } batch_norm_block;
 
 /* n elements from x, g and y on, with their strides. */
-typedef void (*batch_norm_visit)(batch_norm_block *k, int64_t x, int64_t g, int64_t y, const reduce_dim *run, int64_t n);
+typedef void (*batch_norm_visit)(batch_norm_block *k, int64_t x, int64_t g, int64_t y, const reduce_dim *run,
+                                 int64_t n);
 
 static void walk(batch_norm_block *k, batch_norm_visit visit) {
     const batch_norm_job *job = k->job;
@@ -61,21 +63,27 @@ static const void *view_g(batch_norm_block *k, int64_t at, const reduce_dim *run
 
 static void visit_sum(batch_norm_block *k, int64_t x, int64_t g, int64_t y, const reduce_dim *run, int64_t n) {
     const void *px = view_x(k, x, run, n);
-    if (k->job->shape.columns) k->job->kernels->columns_sum(k->sum, px, n);
-    else k->sum[0] += k->job->kernels->sum(px, n);
+    if (k->job->shape.columns)
+        k->job->kernels->columns_sum(k->sum, px, n);
+    else
+        k->sum[0] += k->job->kernels->sum(px, n);
 }
 
 static void visit_square(batch_norm_block *k, int64_t x, int64_t g, int64_t y, const reduce_dim *run, int64_t n) {
     const void *px = view_x(k, x, run, n);
-    if (k->job->shape.columns) k->job->kernels->columns_square(k->dot, px, n, k->mean);
-    else k->dot[0] += k->job->kernels->square(px, n, k->mean[0]);
+    if (k->job->shape.columns)
+        k->job->kernels->columns_square(k->dot, px, n, k->mean);
+    else
+        k->dot[0] += k->job->kernels->square(px, n, k->mean[0]);
 }
 
 static void visit_scale(batch_norm_block *k, int64_t x, int64_t g, int64_t y, const reduce_dim *run, int64_t n) {
     const void *px = view_x(k, x, run, n);
     void *py = acc_target(&k->job->y, y, run->out[0], k->buffers[2]);
-    if (k->job->shape.columns) k->job->kernels->columns_scale(py, px, n, k->mean, k->a, k->b);
-    else k->job->kernels->scale(py, px, n, k->mean[0], k->a[0], k->b[0]);
+    if (k->job->shape.columns)
+        k->job->kernels->columns_scale(py, px, n, k->mean, k->a, k->b);
+    else
+        k->job->kernels->scale(py, px, n, k->mean[0], k->a[0], k->b[0]);
     acc_commit(&k->job->y, y, run->out[0], n, py);
 }
 
@@ -94,8 +102,10 @@ static void visit_dot(batch_norm_block *k, int64_t x, int64_t g, int64_t y, cons
 static void visit_gradient(batch_norm_block *k, int64_t x, int64_t g, int64_t y, const reduce_dim *run, int64_t n) {
     const void *px = view_x(k, x, run, n), *pg = view_g(k, g, run, n);
     void *py = acc_target(&k->job->y, y, run->out[0], k->buffers[2]);
-    if (k->job->shape.columns) k->job->kernels->columns_gradient(py, pg, px, n, k->mean, k->a, k->b, k->c);
-    else k->job->kernels->gradient(py, pg, px, n, k->mean[0], k->a[0], k->b[0], k->c[0]);
+    if (k->job->shape.columns)
+        k->job->kernels->columns_gradient(py, pg, px, n, k->mean, k->a, k->b, k->c);
+    else
+        k->job->kernels->gradient(py, pg, px, n, k->mean[0], k->a[0], k->b[0], k->c[0]);
     acc_commit(&k->job->y, y, run->out[0], n, py);
 }
 
@@ -139,8 +149,10 @@ static void running_statistics(batch_norm_block *k) {
 }
 
 static void forward_block(batch_norm_block *k) {
-    if (k->job->training) batch_statistics(k);
-    else running_statistics(k);
+    if (k->job->training)
+        batch_statistics(k);
+    else
+        running_statistics(k);
     double weight[COLUMNS];
     norm_read(k->job->weight, k->channel, k->width, 1, weight);
     norm_read(k->job->bias, k->channel, k->width, 0, k->b);
@@ -204,7 +216,8 @@ static wick_status *run_batch_norm(const wick_kernel_call *call, batch_norm_job 
     reduce_shape_init(s, x, ~2ull, full, second ? second : full, REDUCE_ELEMENTWISE);
     job->kernels = &norm_kernels_of[acc];
     job->channels = x->sizes[1], job->count = s->reduced_count;
-    job->column_x = x->strides[1], job->column_y = full->strides[1], job->column_g = (second ? second : full)->strides[1];
+    job->column_x = x->strides[1], job->column_y = full->strides[1],
+    job->column_g = (second ? second : full)->strides[1];
     if (x->numel == 0) return NULL;
     int64_t step = s->columns ? COLUMNS : 1, blocks = (job->channels + step - 1) / step;
     cpu_parallel_for(cpu_of(call), blocks, reduce_max(1, CPU_GRAIN * blocks / x->numel), units, job);
@@ -239,7 +252,8 @@ static wick_status *batch_norm_backward_call(const wick_kernel_call *call) {
                           backward_units);
 }
 
-static const batch_norm_args with_running = {.running_mean = 3, .running_var = 4, .training = 5, .momentum = 6, .eps = 7};
+static const batch_norm_args with_running = {
+    .running_mean = 3, .running_var = 4, .training = 5, .momentum = 6, .eps = 7};
 static const batch_norm_args without_running = {.training = 3, .momentum = 4, .eps = 5};
 static const batch_norm_args inference = {.running_mean = 3, .running_var = 4, .momentum = 5, .eps = 6};
 static const batch_norm_args with_update = {

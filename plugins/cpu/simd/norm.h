@@ -10,8 +10,8 @@ enum { NORM_BLOCK = 1024 /* elements of a run */ };
 typedef struct norm_kernels {
     /* ---- one mean for the run ---- */
     double (*sum)(const void *x, int64_t n);
-    double (*square)(const void *x, int64_t n, double mean);              /* sum of (x - mean)^2 */
-    double (*dot)(const void *g, const void *x, int64_t n, double mean); /* sum of g * (x - mean) */
+    double (*square)(const void *x, int64_t n, double mean);                           /* sum of (x - mean)^2 */
+    double (*dot)(const void *g, const void *x, int64_t n, double mean);               /* sum of g * (x - mean) */
     void (*scale)(void *y, const void *x, int64_t n, double mean, double a, double b); /* (x - mean) * a + b */
     /* a * g + b * (x - mean) + c */
     void (*gradient)(void *y, const void *g, const void *x, int64_t n, double mean, double a, double b, double c);

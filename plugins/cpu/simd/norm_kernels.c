@@ -4,124 +4,123 @@
 #define ADD(a, b) ((a) + (b))
 
 /* Sums EXPR over i in [0, n), lane by lane, into `total`. */
-#define LANE_SUM(T, total, EXPR)                                       \
-    do {                                                               \
-        enum { LANES = 128 / sizeof(T) };                              \
-        T lane_[LANES] = {0};                                          \
-        int64_t base_ = 0;                                             \
-        for (; base_ + LANES <= n; base_ += LANES)                     \
-            for (int l_ = 0; l_ < LANES; ++l_) {                       \
-                const int64_t i = base_ + l_;                          \
-                lane_[l_] += EXPR;                                     \
-            }                                                          \
-        REDUCE_LANES(lane_, LANES, ADD);                               \
-        total = lane_[0];                                              \
-        for (int64_t i = base_; i < n; ++i) total += EXPR;             \
+#define LANE_SUM(T, total, EXPR)                                      \
+    do {                                                              \
+        enum { LANES = 128 / sizeof(T) };                             \
+        T lane_[LANES] = {0};                                         \
+        int64_t base_ = 0;                                            \
+        for (; base_ + LANES <= n; base_ += LANES)                    \
+            for (int l_ = 0; l_ < LANES; ++l_) {                      \
+                const int64_t i = base_ + l_;                         \
+                lane_[l_] += EXPR;                                    \
+            }                                                         \
+        for (int64_t i = base_; i < n; ++i) lane_[i - base_] += EXPR; \
+        REDUCE_LANES(lane_, LANES, ADD);                              \
+        total = lane_[0];                                             \
     } while (0)
 
-#define DEFINE_NORM_KERNELS(T, S)                                                                               \
-    static double sum_##S(const void *px, int64_t n) {                                                          \
-        const T *x = px;                                                                                        \
-        T total;                                                                                                \
-        LANE_SUM(T, total, x[i]);                                                                               \
-        return total;                                                                                           \
-    }                                                                                                           \
-    static double square_##S(const void *px, int64_t n, double mean) {                                          \
-        const T *x = px, m = (T)mean;                                                                           \
-        T total;                                                                                                \
-        LANE_SUM(T, total, (x[i] - m) * (x[i] - m));                                                            \
-        return total;                                                                                           \
-    }                                                                                                           \
-    static double dot_##S(const void *pg, const void *px, int64_t n, double mean) {                             \
-        const T *g = pg, *x = px, m = (T)mean;                                                                  \
-        T total;                                                                                                \
-        LANE_SUM(T, total, g[i] * (x[i] - m));                                                                  \
-        return total;                                                                                           \
-    }                                                                                                           \
-    static void scale_##S(void *py, const void *px, int64_t n, double mean, double a, double b) {               \
-        T *restrict y = py;                                                                                     \
-        const T *restrict x = px, m = (T)mean, ta = (T)a, tb = (T)b;                                            \
-        for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - m) * ta + tb;                                            \
-    }                                                                                                           \
-    static void gradient_##S(void *py, const void *pg, const void *px, int64_t n, double mean, double a, double b, \
-                             double c) {                                                                        \
-        T *restrict y = py;                                                                                     \
-        const T *restrict g = pg, *restrict x = px, m = (T)mean, ta = (T)a, tb = (T)b, tc = (T)c;               \
-        for (int64_t i = 0; i < n; ++i) y[i] = ta * g[i] + tb * (x[i] - m) + tc;                                \
-    }                                                                                                           \
-    static void columns_sum_##S(double *restrict acc, const void *px, int64_t n) {                              \
-        const T *restrict x = px;                                                                               \
-        for (int64_t i = 0; i < n; ++i) acc[i] += x[i];                                                         \
-    }                                                                                                           \
-    static void columns_square_##S(double *restrict acc, const void *px, int64_t n, const double *restrict mean) { \
-        const T *restrict x = px;                                                                               \
-        for (int64_t i = 0; i < n; ++i) acc[i] += (x[i] - mean[i]) * (x[i] - mean[i]);                          \
-    }                                                                                                           \
-    static void columns_dot_##S(double *restrict acc, const void *pg, const void *px, int64_t n,                \
-                                const double *restrict mean) {                                                  \
-        const T *restrict g = pg, *restrict x = px;                                                             \
-        for (int64_t i = 0; i < n; ++i) acc[i] += g[i] * (x[i] - mean[i]);                                      \
-    }                                                                                                           \
-    static void columns_scale_##S(void *py, const void *px, int64_t n, const double *restrict mean,             \
-                                  const double *restrict a, const double *restrict b) {                         \
-        T *restrict y = py;                                                                                     \
-        const T *restrict x = px;                                                                               \
-        for (int64_t i = 0; i < n; ++i) y[i] = (T)((x[i] - mean[i]) * a[i] + b[i]);                             \
-    }                                                                                                           \
-    static void columns_gradient_##S(void *py, const void *pg, const void *px, int64_t n,                       \
-                                     const double *restrict mean, const double *restrict a,                     \
-                                     const double *restrict b, const double *restrict c) {                      \
-        T *restrict y = py;                                                                                     \
-        const T *restrict g = pg, *restrict x = px;                                                             \
-        for (int64_t i = 0; i < n; ++i) y[i] = (T)(a[i] * g[i] + b[i] * (x[i] - mean[i]) + c[i]);               \
-    }                                                                                                           \
-    static void affine_##S(void *py, const void *px, int64_t n, double mean, double rstd, const void *pw,       \
-                           const void *pb) {                                                                    \
-        T *restrict y = py;                                                                                     \
-        const T *restrict x = px, *restrict w = pw, *restrict b = pb, m = (T)mean, r = (T)rstd;                 \
-        if (w && b)                                                                                             \
-            for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - m) * r * w[i] + b[i];                                \
-        else if (w)                                                                                             \
-            for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - m) * r * w[i];                                       \
-        else if (b)                                                                                             \
-            for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - m) * r + b[i];                                       \
-        else                                                                                                    \
-            for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - m) * r;                                              \
-    }                                                                                                           \
-    static void affine_sums_##S(const void *pg, const void *px, const void *pw, int64_t n, double mean,         \
-                                double sums[2]) {                                                               \
-        const T *g = pg, *x = px, *w = pw, m = (T)mean;                                                         \
-        T first, second;                                                                                        \
-        if (w) {                                                                                                \
-            LANE_SUM(T, first, g[i] * w[i]);                                                                    \
-            LANE_SUM(T, second, g[i] * w[i] * (x[i] - m));                                                      \
-        } else {                                                                                                \
-            LANE_SUM(T, first, g[i]);                                                                           \
-            LANE_SUM(T, second, g[i] * (x[i] - m));                                                             \
-        }                                                                                                       \
-        sums[0] += first, sums[1] += second;                                                                    \
-    }                                                                                                           \
-    static void affine_gradient_##S(void *py, const void *pg, const void *px, const void *pw, int64_t n,        \
-                                    double mean, double a, double b, double c) {                                \
-        T *restrict y = py;                                                                                     \
-        const T *restrict g = pg, *restrict x = px, *restrict w = pw;                                           \
-        const T m = (T)mean, ta = (T)a, tb = (T)b, tc = (T)c;                                                   \
-        if (w)                                                                                                  \
-            for (int64_t i = 0; i < n; ++i) y[i] = ta * g[i] * w[i] + tb * (x[i] - m) + tc;                     \
-        else                                                                                                    \
-            for (int64_t i = 0; i < n; ++i) y[i] = ta * g[i] + tb * (x[i] - m) + tc;                            \
-    }                                                                                                           \
-    static void affine_columns_##S(double *restrict gw, double *restrict gb, const void *pg, const void *px,    \
-                                   int64_t n, double mean, double rstd) {                                       \
-        const T *restrict g = pg, *restrict x = px, m = (T)mean, r = (T)rstd;                                   \
-        for (int64_t i = 0; i < n; ++i) gw[i] += g[i] * ((x[i] - m) * r), gb[i] += g[i];                        \
+#define DEFINE_NORM_KERNELS(T, S)                                                                                      \
+    static double sum_##S(const void *px, int64_t n) {                                                                 \
+        const T *x = px;                                                                                               \
+        T total;                                                                                                       \
+        LANE_SUM(T, total, x[i]);                                                                                      \
+        return total;                                                                                                  \
+    }                                                                                                                  \
+    static double square_##S(const void *px, int64_t n, double mean) {                                                 \
+        const T *x = px, m = (T)mean;                                                                                  \
+        T total;                                                                                                       \
+        LANE_SUM(T, total, (x[i] - m) * (x[i] - m));                                                                   \
+        return total;                                                                                                  \
+    }                                                                                                                  \
+    static double dot_##S(const void *pg, const void *px, int64_t n, double mean) {                                    \
+        const T *g = pg, *x = px, m = (T)mean;                                                                         \
+        T total;                                                                                                       \
+        LANE_SUM(T, total, g[i] * (x[i] - m));                                                                         \
+        return total;                                                                                                  \
+    }                                                                                                                  \
+    static void scale_##S(void *py, const void *px, int64_t n, double mean, double a, double b) {                      \
+        T *restrict y = py;                                                                                            \
+        const T *restrict x = px, m = (T)mean, ta = (T)a, tb = (T)b;                                                   \
+        for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - m) * ta + tb;                                                   \
+    }                                                                                                                  \
+    static void gradient_##S(void *py, const void *pg, const void *px, int64_t n, double mean, double a, double b,     \
+                             double c) {                                                                               \
+        T *restrict y = py;                                                                                            \
+        const T *restrict g = pg, *restrict x = px, m = (T)mean, ta = (T)a, tb = (T)b, tc = (T)c;                      \
+        for (int64_t i = 0; i < n; ++i) y[i] = ta * g[i] + tb * (x[i] - m) + tc;                                       \
+    }                                                                                                                  \
+    static void columns_sum_##S(double *restrict acc, const void *px, int64_t n) {                                     \
+        const T *restrict x = px;                                                                                      \
+        for (int64_t i = 0; i < n; ++i) acc[i] += x[i];                                                                \
+    }                                                                                                                  \
+    static void columns_square_##S(double *restrict acc, const void *px, int64_t n, const double *restrict mean) {     \
+        const T *restrict x = px;                                                                                      \
+        for (int64_t i = 0; i < n; ++i) acc[i] += (x[i] - mean[i]) * (x[i] - mean[i]);                                 \
+    }                                                                                                                  \
+    static void columns_dot_##S(double *restrict acc, const void *pg, const void *px, int64_t n,                       \
+                                const double *restrict mean) {                                                         \
+        const T *restrict g = pg, *restrict x = px;                                                                    \
+        for (int64_t i = 0; i < n; ++i) acc[i] += g[i] * (x[i] - mean[i]);                                             \
+    }                                                                                                                  \
+    static void columns_scale_##S(void *py, const void *px, int64_t n, const double *restrict mean,                    \
+                                  const double *restrict a, const double *restrict b) {                                \
+        T *restrict y = py;                                                                                            \
+        const T *restrict x = px;                                                                                      \
+        for (int64_t i = 0; i < n; ++i) y[i] = (T)((x[i] - mean[i]) * a[i] + b[i]);                                    \
+    }                                                                                                                  \
+    static void columns_gradient_##S(void *py, const void *pg, const void *px, int64_t n, const double *restrict mean, \
+                                     const double *restrict a, const double *restrict b, const double *restrict c) {   \
+        T *restrict y = py;                                                                                            \
+        const T *restrict g = pg, *restrict x = px;                                                                    \
+        for (int64_t i = 0; i < n; ++i) y[i] = (T)(a[i] * g[i] + b[i] * (x[i] - mean[i]) + c[i]);                      \
+    }                                                                                                                  \
+    static void affine_##S(void *py, const void *px, int64_t n, double mean, double rstd, const void *pw,              \
+                           const void *pb) {                                                                           \
+        T *restrict y = py;                                                                                            \
+        const T *restrict x = px, *restrict w = pw, *restrict b = pb, m = (T)mean, r = (T)rstd;                        \
+        if (w && b)                                                                                                    \
+            for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - m) * r * w[i] + b[i];                                       \
+        else if (w)                                                                                                    \
+            for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - m) * r * w[i];                                              \
+        else if (b)                                                                                                    \
+            for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - m) * r + b[i];                                              \
+        else                                                                                                           \
+            for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - m) * r;                                                     \
+    }                                                                                                                  \
+    static void affine_sums_##S(const void *pg, const void *px, const void *pw, int64_t n, double mean,                \
+                                double sums[2]) {                                                                      \
+        const T *g = pg, *x = px, *w = pw, m = (T)mean;                                                                \
+        T first, second;                                                                                               \
+        if (w) {                                                                                                       \
+            LANE_SUM(T, first, g[i] * w[i]);                                                                           \
+            LANE_SUM(T, second, g[i] * w[i] * (x[i] - m));                                                             \
+        } else {                                                                                                       \
+            LANE_SUM(T, first, g[i]);                                                                                  \
+            LANE_SUM(T, second, g[i] * (x[i] - m));                                                                    \
+        }                                                                                                              \
+        sums[0] += first, sums[1] += second;                                                                           \
+    }                                                                                                                  \
+    static void affine_gradient_##S(void *py, const void *pg, const void *px, const void *pw, int64_t n, double mean,  \
+                                    double a, double b, double c) {                                                    \
+        T *restrict y = py;                                                                                            \
+        const T *restrict g = pg, *restrict x = px, *restrict w = pw;                                                  \
+        const T m = (T)mean, ta = (T)a, tb = (T)b, tc = (T)c;                                                          \
+        if (w)                                                                                                         \
+            for (int64_t i = 0; i < n; ++i) y[i] = ta * g[i] * w[i] + tb * (x[i] - m) + tc;                            \
+        else                                                                                                           \
+            for (int64_t i = 0; i < n; ++i) y[i] = ta * g[i] + tb * (x[i] - m) + tc;                                   \
+    }                                                                                                                  \
+    static void affine_columns_##S(double *restrict gw, double *restrict gb, const void *pg, const void *px,           \
+                                   int64_t n, double mean, double rstd) {                                              \
+        const T *restrict g = pg, *restrict x = px, m = (T)mean, r = (T)rstd;                                          \
+        for (int64_t i = 0; i < n; ++i) gw[i] += g[i] * ((x[i] - m) * r), gb[i] += g[i];                               \
     }
 
-#define NORM_ENTRY(S)                                                                                         \
-    {                                                                                                         \
-        sum_##S, square_##S, dot_##S, scale_##S, gradient_##S, columns_sum_##S, columns_square_##S,           \
-            columns_dot_##S, columns_scale_##S, columns_gradient_##S, affine_##S, affine_sums_##S,            \
-            affine_gradient_##S, affine_columns_##S                                                           \
+#define NORM_ENTRY(S)                                                                                                \
+    {                                                                                                                \
+        sum_##S, square_##S, dot_##S, scale_##S, gradient_##S, columns_sum_##S, columns_square_##S, columns_dot_##S, \
+            columns_scale_##S, columns_gradient_##S, affine_##S, affine_sums_##S, affine_gradient_##S,               \
+            affine_columns_##S                                                                                       \
     }
 
 DEFINE_NORM_KERNELS(float, f32)

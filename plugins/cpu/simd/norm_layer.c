@@ -8,9 +8,9 @@ enum { ROW_BLOCK = 4 * NORM_BLOCK, WEIGHT_COLUMNS = 256 };
 /* `groups` runs of `length` elements are normalized, each on its own. */
 typedef struct layer_norm_job {
     const norm_kernels *kernels;
-    acc_operand x, g, y, weight, bias;             /* weight and bias: data NULL if absent */
-    const wick_tensor *mean, *rstd;                /* [groups] */
-    const wick_tensor *grad_weight, *grad_bias;    /* NULL: not wanted */
+    acc_operand x, g, y, weight, bias;                /* weight and bias: data NULL if absent */
+    const wick_tensor *mean, *rstd;                   /* [groups] */
+    const wick_tensor *grad_weight, *grad_bias;       /* NULL: not wanted */
     const wick_tensor *channel_weight, *channel_bias; /* group norm's, by channel */
     int64_t groups, length;
     int64_t batch, channels, channel_length, channel_groups; /* group norm */
@@ -131,8 +131,8 @@ static void channel_sums(const layer_norm_job *job, int64_t at, double mean, dou
     sums[0] = sums[1] = 0;
     for (int64_t k = 0; k < job->channel_length; k += NORM_BLOCK) {
         int64_t n = reduce_min(NORM_BLOCK, job->channel_length - k);
-        job->kernels->affine_sums(view(&job->g, at + k, n, g_buffer), view(&job->x, at + k, n, x_buffer), NULL, n,
-                                  mean, sums);
+        job->kernels->affine_sums(view(&job->g, at + k, n, g_buffer), view(&job->x, at + k, n, x_buffer), NULL, n, mean,
+                                  sums);
     }
 }
 

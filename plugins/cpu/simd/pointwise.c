@@ -57,10 +57,6 @@ static wick_dtype compute_dtype(const wick_kernel_call *k, const pw_eval *e, con
     return dtype == WICK_C64 ? WICK_F32 : dtype == WICK_C128 ? WICK_F64 : dtype;
 }
 
-pw_scalar CPU_NAME(pw_scalar_of)(const wick_value *v) {
-    return (pw_scalar){wick_value_as_double(v), v->tag == WICK_TAG_C128 ? v->as.c[1] : 0, wick_value_as_int(v)};
-}
-
 /* ---- everything packed ---- */
 typedef struct packed_job {
     pw_loop loop;
@@ -79,7 +75,7 @@ static void run_packed(void *user, int64_t begin, int64_t end, int worker) {
 
 /* Runs the call if every operand is packed and of its compute class's dtype. */
 static bool try_packed(const wick_kernel_call *k, const pw_eval *e, const pw_op *op, cpu_class c, pw_loop loop) {
-    packed_job job = {.loop = loop, .scalars = e->scalars, .inputs = op->inputs};
+    packed_job job;
     int64_t n = e->operands[0]->numel;
     for (int i = 0; i <= op->inputs; ++i) {
         const wick_tensor *t = e->operands[i];
@@ -89,10 +85,12 @@ static bool try_packed(const wick_kernel_call *k, const pw_eval *e, const pw_op 
         job.data[i] = wick_data(t);
         job.bytes[i] = (int32_t)wick_dtype_bytes(native);
     }
-    if (n <= CPU_GRAIN)
-        run_packed(&job, 0, n, 0);
-    else
-        cpu_parallel_for(cpu_of(k), n, CPU_GRAIN, run_packed, &job);
+    if (n <= CPU_GRAIN) {
+        loop(job.data[0], (const void *const *)(job.data + 1), n, e->scalars);
+        return true;
+    }
+    job.loop = loop, job.scalars = e->scalars, job.inputs = op->inputs;
+    cpu_parallel_for(cpu_of(k), n, CPU_GRAIN, run_packed, &job);
     return true;
 }
 
@@ -233,7 +231,8 @@ static void plan_operands(block_job *job, const pw_eval *e, const pw_op *op, cpu
         plan->constant = i > 0 && wick_iter_is_constant(&job->it, i);
         all_linear &= plan->linear || plan->constant;
         if (op->kinds[i] == KIND_B)
-            i ? plan_input(plan, dtype, own, WICK_BOOL, true) : plan_output(plan, own, dtype == WICK_BOOL ? WICK_U8 : dtype);
+            i ? plan_input(plan, dtype, own, WICK_BOOL, true)
+              : plan_output(plan, own, dtype == WICK_BOOL ? WICK_U8 : dtype);
         else
             i ? plan_input(plan, dtype, own, compute, rounds_operands(e->id)) : plan_output(plan, own, dtype);
     }
@@ -272,10 +271,11 @@ wick_status *CPU_NAME(pw_run)(const wick_kernel_call *k, const pw_eval *e) {
 /* Tensors come first in the schema, then the scalars. */
 static wick_status *run_row(const wick_kernel_call *k) {
     const pw_op *op = k->data;
-    pw_eval e = {.id = (pw_id)(op - ops)};
+    pw_eval e; /* not all of it is needed: this is the path of the smallest tensors */
+    e.id = (pw_id)(op - ops), e.refuse_zero_divisor = false;
     e.operands[0] = wick_out_tensor(k, 0);
     for (int i = 0; i < op->inputs; ++i) e.operands[i + 1] = wick_arg_tensor(k, i);
-    for (int i = 0; i < op->scalars; ++i) e.scalars[i] = CPU_NAME(pw_scalar_of)(&k->values[op->inputs + i]);
+    for (int i = 0; i < op->scalars; ++i) e.scalars[i] = pw_scalar_of(&k->values[op->inputs + i]);
     return CPU_NAME(pw_run)(k, &e);
 }
 

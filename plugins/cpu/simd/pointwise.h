@@ -29,7 +29,11 @@ typedef struct pw_scalar {
 } pw_scalar;
 
 static inline pw_scalar pw_real(double x) { return (pw_scalar){x, 0, (int64_t)x}; }
-pw_scalar CPU_NAME(pw_scalar_of)(const wick_value *v);
+static inline pw_scalar pw_scalar_of(const wick_value *v) {
+    if (v->tag == WICK_TAG_F64) return pw_real(v->as.f);
+    if (v->tag == WICK_TAG_C128) return (pw_scalar){v->as.c[0], v->as.c[1], (int64_t)v->as.c[0]};
+    return (pw_scalar){(double)v->as.i, 0, v->as.i};
+}
 
 /* out and in[] are packed arrays of n elements; out may be one of the inputs. */
 typedef void (*pw_loop)(void *out, const void *const *in, int64_t n, const pw_scalar *scalars);

@@ -13,7 +13,7 @@ static pw_eval eval_of(const wick_kernel_call *k, pw_id id, int inputs) {
 
 static wick_status *run(const wick_kernel_call *k, pw_eval e) { return CPU_NAME(pw_run)(k, &e); }
 
-static pw_scalar scalar(const wick_kernel_call *k, int arg) { return CPU_NAME(pw_scalar_of)(&k->values[arg]); }
+static pw_scalar scalar(const wick_kernel_call *k, int arg) { return pw_scalar_of(&k->values[arg]); }
 
 static bool is_none(const wick_kernel_call *k, int arg) { return wick_value_is_none(&k->values[arg]); }
 
@@ -44,7 +44,9 @@ static wick_status *run_division(const wick_kernel_call *k, pw_id id) {
 
 wick_status *CPU_NAME(pw_div_mode)(const wick_kernel_call *k) {
     if (is_none(k, 2)) return run(k, eval_of(k, PW_div, 2));
-    if (is_string(k, 2, "trunc")) return run_division(k, for_dtype(k, PW_div_trunc, PW_div_trunc_f16, PW_div_trunc_bf16));
+    if (is_string(k, 2, "trunc")) {
+        return run_division(k, for_dtype(k, PW_div_trunc, PW_div_trunc_f16, PW_div_trunc_bf16));
+    }
     if (is_string(k, 2, "floor")) return run_division(k, PW_div_floor);
     return WICK_HOST_ERROR(k->host, WICK_INVALID_ARGUMENT,
                            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'",

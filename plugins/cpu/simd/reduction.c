@@ -4,15 +4,15 @@
 #include <math.h>
 
 /* ---- maps and finishes ---- */
-#define DEFINE_MAP(name, T, EXPR)                                   \
-    static void name(void *acc, int64_t n, double param) {          \
-        T *restrict a = acc;                                        \
-        T p = (T)param;                                             \
-        (void)p;                                                    \
-        for (int64_t i = 0; i < n; ++i) {                           \
-            T x = a[i];                                             \
-            a[i] = EXPR;                                            \
-        }                                                           \
+#define DEFINE_MAP(name, T, EXPR)                          \
+    static void name(void *acc, int64_t n, double param) { \
+        T *restrict a = acc;                               \
+        T p = (T)param;                                    \
+        (void)p;                                           \
+        for (int64_t i = 0; i < n; ++i) {                  \
+            T x = a[i];                                    \
+            a[i] = EXPR;                                   \
+        }                                                  \
     }
 #define DEFINE_REAL_MAP(name, EXPR_F32, EXPR_F64) \
     DEFINE_MAP(name##_f32, float, EXPR_F32)       \
@@ -21,7 +21,7 @@
 
 DEFINE_REAL_MAP(map_nan_to_zero, x == x ? x : 0, x == x ? x : 0)
 DEFINE_REAL_MAP(map_abs, fabsf(x), fabs(x))
-DEFINE_REAL_MAP(map_square, x * x, x * x)
+DEFINE_REAL_MAP(map_square, x *x, x *x)
 DEFINE_REAL_MAP(map_abs_pow, powf(fabsf(x), p), pow(fabs(x), p))
 DEFINE_REAL_MAP(finish_sqrt, sqrtf(x), sqrt(x))
 DEFINE_REAL_MAP(finish_root, powf(x, 1 / p), pow(x, 1 / p))
@@ -31,23 +31,25 @@ DEFINE_MAP(finish_mean_f64, double, x / p)
 /* A division of both parts by a real number. */
 static void finish_mean_c64(void *acc, int64_t n, double param) { finish_mean_f32(acc, 2 * n, param); }
 static void finish_mean_c128(void *acc, int64_t n, double param) { finish_mean_f64(acc, 2 * n, param); }
-static const reduce_map_fn finish_mean[ACC_COUNT] = {[ACC_F32] = finish_mean_f32, [ACC_F64] = finish_mean_f64,
-                                                     [ACC_C64] = finish_mean_c64, [ACC_C128] = finish_mean_c128};
+static const reduce_map_fn finish_mean[ACC_COUNT] = {[ACC_F32] = finish_mean_f32,
+                                                     [ACC_F64] = finish_mean_f64,
+                                                     [ACC_C64] = finish_mean_c64,
+                                                     [ACC_C128] = finish_mean_c128};
 
 /* ---- one fold ---- */
 /* Which parameter a map or finish receives. */
 typedef enum fold_param { PARAM_NONE, PARAM_COUNT, PARAM_ORD } fold_param;
 
 typedef struct fold_op {
-    const fold_kernel *fold;      /* by accumulator */
-    const reduce_map_fn *map;     /* by accumulator; NULL: none */
-    const reduce_map_fn *finish;  /* by accumulator; NULL: none */
-    fold_param param;             /* of the finish; ORD also of the map */
-    uint8_t truth;                /* folds x != 0 */
-    uint8_t modulus;              /* folds |x| of complex elements into a real result */
-    uint8_t dims_arg;             /* index of the dims argument */
+    const fold_kernel *fold;     /* by accumulator */
+    const reduce_map_fn *map;    /* by accumulator; NULL: none */
+    const reduce_map_fn *finish; /* by accumulator; NULL: none */
+    fold_param param;            /* of the finish; ORD also of the map */
+    uint8_t truth;               /* folds x != 0 */
+    uint8_t modulus;             /* folds |x| of complex elements into a real result */
+    uint8_t dims_arg;            /* index of the dims argument */
     uint8_t output;
-    uint8_t empty_is_none;        /* an empty list of dims reduces nothing */
+    uint8_t empty_is_none; /* an empty list of dims reduces nothing */
 } fold_op;
 
 static wick_status *run_fold(const wick_kernel_call *call, const fold_op *op, double ord) {
@@ -89,7 +91,8 @@ static const fold_op op_all = {.fold = fold_min, .truth = 1, .dims_arg = 1, .emp
 static const fold_op op_count = {.fold = fold_sum, .truth = 1, .dims_arg = 1};
 
 /* Without a dims argument everything is reduced: argument 0 is a tensor and names no dimensions. */
-static const fold_op op_prod_all = {.fold = fold_prod}, op_max_all = {.fold = fold_max}, op_min_all = {.fold = fold_min};
+static const fold_op op_prod_all = {.fold = fold_prod}, op_max_all = {.fold = fold_max},
+                     op_min_all = {.fold = fold_min};
 
 /* ---- aminmax: two folds ---- */
 static wick_status *aminmax_call(const wick_kernel_call *call) {
@@ -105,12 +108,8 @@ static const fold_op norm_zero = {.fold = fold_sum, .truth = 1, .dims_arg = 2};
 static const fold_op norm_one = {.fold = fold_sum, .map = map_abs, .modulus = 1, .dims_arg = 2};
 static const fold_op norm_two = {
     .fold = fold_sum, .map = map_square, .finish = finish_sqrt, .modulus = 1, .dims_arg = 2};
-static const fold_op norm_any = {.fold = fold_sum,
-                                 .map = map_abs_pow,
-                                 .finish = finish_root,
-                                 .param = PARAM_ORD,
-                                 .modulus = 1,
-                                 .dims_arg = 2};
+static const fold_op norm_any = {
+    .fold = fold_sum, .map = map_abs_pow, .finish = finish_root, .param = PARAM_ORD, .modulus = 1, .dims_arg = 2};
 static const fold_op norm_highest = {.fold = fold_max, .map = map_abs, .modulus = 1, .dims_arg = 2};
 static const fold_op norm_lowest = {.fold = fold_min, .map = map_abs, .modulus = 1, .dims_arg = 2};
 

@@ -6,8 +6,12 @@
 
 #include <cpu.h>
 
-typedef struct acc_c64 { float re, im; } acc_c64;
-typedef struct acc_c128 { double re, im; } acc_c128;
+typedef struct acc_c64 {
+    float re, im;
+} acc_c64;
+typedef struct acc_c128 {
+    double re, im;
+} acc_c128;
 
 typedef enum acc_kind { ACC_F32, ACC_F64, ACC_I64, ACC_C64, ACC_C128, ACC_COUNT } acc_kind;
 
@@ -88,7 +92,7 @@ extern const fold_kernel fold_sum[ACC_COUNT], fold_prod[ACC_COUNT], fold_max[ACC
 
 /* ---- geometry ---- */
 typedef struct reduce_dim {
-    int64_t size, in;  /* strides are in elements */
+    int64_t size, in; /* strides are in elements */
     int64_t out[2];
 } reduce_dim;
 
@@ -154,11 +158,11 @@ typedef struct reduction {
 wick_status *reduce_run(const wick_kernel_call *call, reduction *r);
 
 /* Joins `count` lanes, a power of two up to 128, into the first. The steps are unrolled: each is a vector operation. */
-#define REDUCE_LANES(a, count, COMBINE)                                                  \
-    do {                                                                                 \
-        _Pragma("GCC unroll 7")                                                          \
-        for (int half_ = (count) / 2; half_ > 0; half_ /= 2)                             \
-            for (int j_ = 0; j_ < half_; ++j_) (a)[j_] = COMBINE((a)[j_], (a)[j_ + half_]); \
+#define REDUCE_LANES(a, count, COMBINE)                                                                           \
+    do {                                                                                                          \
+        _Pragma("GCC unroll 7") for (int half_ = (count) / 2; half_ > 0; half_ /= 2) for (int j_ = 0; j_ < half_; \
+                                                                                          ++j_)(a)[j_] =          \
+            COMBINE((a)[j_], (a)[j_ + half_]);                                                                    \
     } while (0)
 
 static inline int64_t reduce_min(int64_t a, int64_t b) { return a < b ? a : b; }

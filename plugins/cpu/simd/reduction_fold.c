@@ -7,43 +7,43 @@
 
 #define LANE_BYTES 256
 
-#define DEFINE_FOLD(name, T, IDENTITY, COMBINE)                                                             \
-    static void name##_fill(void *acc, int64_t n) {                                                         \
-        T *a = acc;                                                                                         \
-        for (int64_t j = 0; j < n; ++j) a[j] = IDENTITY;                                                    \
-    }                                                                                                       \
-    static inline void name##_rows(T *restrict a, const T *restrict x, int64_t rows, int64_t stride,        \
-                                   int64_t width) {                                                         \
-        int64_t r = 0;                                                                                      \
-        for (; r + 4 <= rows; r += 4, x += 4 * stride)                                                      \
-            for (int64_t j = 0; j < width; ++j) {                                                           \
-                T p = COMBINE(x[j], x[j + stride]), q = COMBINE(x[j + 2 * stride], x[j + 3 * stride]);      \
-                T pq = COMBINE(p, q);                                                                       \
-                a[j] = COMBINE(a[j], pq);                                                                   \
-            }                                                                                               \
-        for (; r < rows; ++r, x += stride)                                                                  \
-            for (int64_t j = 0; j < width; ++j) a[j] = COMBINE(a[j], x[j]);                                 \
-    }                                                                                                       \
-    static void name##_fold(void *acc, const void *x, int64_t rows, int64_t stride, int64_t width) {        \
-        name##_rows(acc, x, rows, stride, width);                                                           \
-    }                                                                                                       \
-    static void name##_reduce(void *acc, const void *x, int64_t n) {                                        \
-        enum { LANES = LANE_BYTES / sizeof(T) };                                                            \
-        const T *p = x;                                                                                     \
-        T total = *(T *)acc;                                                                                \
-        if (n >= LANES) {                                                                                   \
-            T a[LANES];                                                                                     \
-            memcpy(a, p, sizeof a);                                                                         \
-            name##_rows(a, p + LANES, n / LANES - 1, LANES, LANES);                                         \
-            REDUCE_LANES(a, LANES, COMBINE);                                                                \
-            total = COMBINE(total, a[0]);                                                                   \
-            p += n / LANES * LANES, n %= LANES;                                                             \
-        }                                                                                                   \
-        for (int64_t j = 0; j < n; ++j) total = COMBINE(total, p[j]);                                       \
-        *(T *)acc = total;                                                                                  \
+#define DEFINE_FOLD(name, T, IDENTITY, COMBINE)                                                                       \
+    static void name##_fill(void *acc, int64_t n) {                                                                   \
+        T *a = acc;                                                                                                   \
+        for (int64_t j = 0; j < n; ++j) a[j] = IDENTITY;                                                              \
+    }                                                                                                                 \
+    static inline void name##_rows(T *restrict a, const T *restrict x, int64_t rows, int64_t stride, int64_t width) { \
+        int64_t r = 0;                                                                                                \
+        for (; r + 4 <= rows; r += 4, x += 4 * stride)                                                                \
+            for (int64_t j = 0; j < width; ++j) {                                                                     \
+                T p = COMBINE(x[j], x[j + stride]), q = COMBINE(x[j + 2 * stride], x[j + 3 * stride]);                \
+                T pq = COMBINE(p, q);                                                                                 \
+                a[j] = COMBINE(a[j], pq);                                                                             \
+            }                                                                                                         \
+        for (; r < rows; ++r, x += stride)                                                                            \
+            for (int64_t j = 0; j < width; ++j) a[j] = COMBINE(a[j], x[j]);                                           \
+    }                                                                                                                 \
+    static void name##_fold(void *acc, const void *x, int64_t rows, int64_t stride, int64_t width) {                  \
+        name##_rows(acc, x, rows, stride, width);                                                                     \
+    }                                                                                                                 \
+    static void name##_reduce(void *acc, const void *x, int64_t n) {                                                  \
+        enum { LANES = LANE_BYTES / sizeof(T) };                                                                      \
+        const T *p = x;                                                                                               \
+        T total = *(T *)acc;                                                                                          \
+        if (n >= LANES) {                                                                                             \
+            T a[LANES];                                                                                               \
+            memcpy(a, p, sizeof a);                                                                                   \
+            name##_rows(a, p + LANES, n / LANES - 1, LANES, LANES);                                                   \
+            REDUCE_LANES(a, LANES, COMBINE);                                                                          \
+            total = COMBINE(total, a[0]);                                                                             \
+            p += n / LANES * LANES, n %= LANES;                                                                       \
+        }                                                                                                             \
+        for (int64_t j = 0; j < n; ++j) total = COMBINE(total, p[j]);                                                 \
+        *(T *)acc = total;                                                                                            \
     }
 
-#define FOLD_ENTRY(name) {name##_fill, name##_fold, name##_reduce}
+#define FOLD_ENTRY(name) \
+    { name##_fill, name##_fold, name##_reduce }
 
 /* Integer sums and products wrap. */
 #define ADD(a, b) ((a) + (b))
@@ -51,12 +51,12 @@
 #define ADD_INT(a, b) ((int64_t)((uint64_t)(a) + (uint64_t)(b)))
 #define MUL_INT(a, b) ((int64_t)((uint64_t)(a) * (uint64_t)(b)))
 
-/* Functions, not macros: both operands are loaded in any case, so that the loops vectorize. The inverted comparison lets
- * a NaN in b win; the second choice keeps one in a. */
-#define DEFINE_EXTREME(name, T, LOSES)                  \
-    static inline T name(T a, T b) {                    \
-        T winner = b LOSES a ? a : b;                   \
-        return a != a ? a : winner;                     \
+/* Functions, not macros: both operands are loaded in any case, so that the loops vectorize. The inverted comparison
+ * lets a NaN in b win; the second choice keeps one in a. */
+#define DEFINE_EXTREME(name, T, LOSES) \
+    static inline T name(T a, T b) {   \
+        T winner = b LOSES a ? a : b;  \
+        return a != a ? a : winner;    \
     }
 DEFINE_EXTREME(greater_f32, float, <=)
 DEFINE_EXTREME(greater_f64, double, <=)

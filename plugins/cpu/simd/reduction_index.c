@@ -15,34 +15,36 @@ typedef struct index_kernel {
     void (*columns)(void *best, int64_t *index, const void *x, int64_t n, int64_t at);
 } index_kernel;
 
-#define DEFINE_INDEX(name, T, IS_BETTER)                                                                       \
-    static bool better_##name(const void *px, const void *pbest) {                                             \
-        const T x = *(const T *)px, best = *(const T *)pbest;                                                  \
-        return IS_BETTER(x, best);                                                                             \
-    }                                                                                                          \
-    static void columns_##name(void *pbest, int64_t *restrict index, const void *px, int64_t n, int64_t at) {  \
-        T *restrict best = pbest;                                                                              \
-        const T *restrict x = px;                                                                              \
-        for (int64_t j = 0; j < n; ++j) {                                                                      \
-            bool wins = IS_BETTER(x[j], best[j]);                                                              \
-            best[j] = wins ? x[j] : best[j];                                                                   \
-            index[j] = wins ? at : index[j];                                                                   \
-        }                                                                                                      \
+#define DEFINE_INDEX(name, T, IS_BETTER)                                                                      \
+    static bool better_##name(const void *px, const void *pbest) {                                            \
+        const T x = *(const T *)px, best = *(const T *)pbest;                                                 \
+        return IS_BETTER(x, best);                                                                            \
+    }                                                                                                         \
+    static void columns_##name(void *pbest, int64_t *restrict index, const void *px, int64_t n, int64_t at) { \
+        T *restrict best = pbest;                                                                             \
+        const T *restrict x = px;                                                                             \
+        for (int64_t j = 0; j < n; ++j) {                                                                     \
+            const T value = x[j], old = best[j];                                                              \
+            const int64_t place = index[j];                                                                   \
+            best[j] = IS_BETTER(value, old) ? value : old;                                                    \
+            index[j] = IS_BETTER(value, old) ? at : place;                                                    \
+        }                                                                                                     \
     }
-#define DEFINE_FIND(name, T)                                                      \
-    static int64_t find_##name(const void *px, int64_t n, const void *pvalue) {   \
-        const T *x = px, value = *(const T *)pvalue;                              \
-        int64_t i = 0;                                                            \
-        if (value != value)                                                       \
-            while (i < n - 1 && x[i] == x[i]) ++i;                                \
-        else                                                                      \
-            while (i < n - 1 && x[i] != value) ++i;                               \
-        return i;                                                                 \
+#define DEFINE_FIND(name, T)                                                    \
+    static int64_t find_##name(const void *px, int64_t n, const void *pvalue) { \
+        const T *x = px, value = *(const T *)pvalue;                            \
+        int64_t i = 0;                                                          \
+        if (value != value)                                                     \
+            while (i < n - 1 && x[i] == x[i]) ++i;                              \
+        else                                                                    \
+            while (i < n - 1 && x[i] != value) ++i;                             \
+        return i;                                                               \
     }
 
-/* Without a branch, so that the loops vectorize. */
-#define ABOVE(a, b) (((a) > (b)) | (((a) != (a)) & ((b) == (b))))
-#define BELOW(a, b) (((a) < (b)) | (((a) != (a)) & ((b) == (b))))
+/* A NaN beats all but a NaN: x > best or x is NaN, and best is not. The inverted comparison covers both NaN cases at
+ * once, so that the loops vectorize. */
+#define ABOVE(a, b) ((b) == (b) ? !((a) <= (b)) : false)
+#define BELOW(a, b) ((b) == (b) ? !((a) >= (b)) : false)
 #define ABOVE_INT(a, b) ((a) > (b))
 #define BELOW_INT(a, b) ((a) < (b))
 DEFINE_FIND(f32, float)
@@ -117,8 +119,10 @@ static void row_units(void *user, int64_t begin, int64_t end, int worker) {
         int64_t in = reduce_task(s, unit / job->pieces, out, &width);
         double best;
         best_of_row(job, in, n * piece / job->pieces, n * (piece + 1) / job->pieces, &best, &index);
-        if (job->pieces == 1) emit_row(job, out, &best, index);
-        else job->partial[unit] = best, job->partial_index[unit] = index;
+        if (job->pieces == 1)
+            emit_row(job, out, &best, index);
+        else
+            job->partial[unit] = best, job->partial_index[unit] = index;
     }
 }
 

@@ -22,36 +22,36 @@ typedef struct exp_kernel {
     void (*finish)(void *sum, const void *shift, int64_t n); /* log(sum) + shift */
 } exp_kernel;
 
-#define DEFINE_EXP(name, T, EXP, LOG)                                                                     \
-    static void exponential_##name(void *px, int64_t rows, int64_t width, const void *pshift) {           \
-        T *restrict x = px;                                                                               \
-        const T *restrict shift = pshift;                                                                 \
-        const T first = shift[0];                                                                         \
-        if (width == 1)                                                                                   \
-            for (int64_t i = 0; i < rows; ++i) x[i] = EXP(x[i] - first);                                  \
-        else                                                                                              \
-            for (int64_t r = 0; r < rows; ++r, x += width)                                                \
-                for (int64_t j = 0; j < width; ++j) x[j] = EXP(x[j] - shift[j]);                          \
-    }                                                                                                     \
-    static void rebase_##name(void *psum, void *pfrom, const void *ptop, int64_t n) {                     \
-        T *sum = psum, *from = pfrom;                                                                     \
-        const T *top = ptop;                                                                              \
-        for (int64_t j = 0; j < n; ++j) {                                                                 \
-            T to = isinf(top[j]) ? 0 : top[j];                                                            \
-            if (sum[j] != 0 && to != from[j]) sum[j] *= EXP(from[j] - to);                                \
-            from[j] = to;                                                                                 \
-        }                                                                                                 \
-    }                                                                                                     \
-    static void finish_##name(void *psum, const void *pshift, int64_t n) {                                \
-        T *sum = psum;                                                                                    \
-        const T *shift = pshift;                                                                          \
-        for (int64_t j = 0; j < n; ++j) sum[j] = LOG(sum[j]) + shift[j];                                  \
+#define DEFINE_EXP(name, T, EXP, LOG)                                                           \
+    static void exponential_##name(void *px, int64_t rows, int64_t width, const void *pshift) { \
+        T *restrict x = px;                                                                     \
+        const T *restrict shift = pshift;                                                       \
+        const T first = shift[0];                                                               \
+        if (width == 1)                                                                         \
+            for (int64_t i = 0; i < rows; ++i) x[i] = EXP(x[i] - first);                        \
+        else                                                                                    \
+            for (int64_t r = 0; r < rows; ++r, x += width)                                      \
+                for (int64_t j = 0; j < width; ++j) x[j] = EXP(x[j] - shift[j]);                \
+    }                                                                                           \
+    static void rebase_##name(void *psum, void *pfrom, const void *ptop, int64_t n) {           \
+        T *sum = psum, *from = pfrom;                                                           \
+        const T *top = ptop;                                                                    \
+        for (int64_t j = 0; j < n; ++j) {                                                       \
+            T to = isinf(top[j]) ? 0 : top[j];                                                  \
+            if (sum[j] != 0 && to != from[j]) sum[j] *= EXP(from[j] - to);                      \
+            from[j] = to;                                                                       \
+        }                                                                                       \
+    }                                                                                           \
+    static void finish_##name(void *psum, const void *pshift, int64_t n) {                      \
+        T *sum = psum;                                                                          \
+        const T *shift = pshift;                                                                \
+        for (int64_t j = 0; j < n; ++j) sum[j] = LOG(sum[j]) + shift[j];                        \
     }
 DEFINE_EXP(f32, float, exp_f32, logf)
 DEFINE_EXP(f64, double, exp, log)
 
-static const exp_kernel kernels[] = {[ACC_F32] = {exponential_f32, rebase_f32, finish_f32},
-                                     [ACC_F64] = {exponential_f64, rebase_f64, finish_f64}};
+static const exp_kernel kernels[] = {
+    [ACC_F32] = {exponential_f32, rebase_f32, finish_f32}, [ACC_F64] = {exponential_f64, rebase_f64, finish_f64}};
 
 /* ---- one task: the elements of `width` results, in blocks of rows ---- */
 typedef struct exp_state {
@@ -71,8 +71,10 @@ static void add_block(const exp_job *job, exp_state *e, int64_t at, int64_t rows
     }
     kernels[job->acc].rebase(e->sum, e->shift, e->top, width);
     kernels[job->acc].exponential(e->x, rows, width, e->shift);
-    if (job->shape.columns) total->fold(e->sum, e->x, rows, width, width);
-    else total->reduce(e->sum, e->x, rows);
+    if (job->shape.columns)
+        total->fold(e->sum, e->x, rows, width, width);
+    else
+        total->reduce(e->sum, e->x, rows);
 }
 
 static void exp_units(void *user, int64_t begin, int64_t end, int worker) {
@@ -113,7 +115,7 @@ static wick_status *logsumexp_call(const wick_kernel_call *call) {
     return NULL;
 }
 
-#define REAL_DTYPES                                                                                            \
+#define REAL_DTYPES \
     (WICK_DTYPE_BIT(WICK_F16) | WICK_DTYPE_BIT(WICK_BF16) | WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64))
 static const wick_kernel_row rows[] = {
     CPU_ROW("logsumexp", logsumexp_call, NULL, REAL_DTYPES, WICK_KERNEL_DETERMINISTIC | WICK_KERNEL_FUSED_CAST),

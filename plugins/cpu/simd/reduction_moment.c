@@ -53,8 +53,8 @@ static void add_block(const moment_job *job, moments *m, int64_t at, int64_t row
                 job->kernels->columns_sum(mean, acc_view(&job->x, at + part + i * stride, step, width, buffer), width);
             for (int64_t j = 0; j < width; ++j) mean[j] /= (double)rows;
             for (int64_t i = 0; i < rows; ++i)
-                job->kernels->columns_square(square, acc_view(&job->x, at + part + i * stride, step, width, buffer), width,
-                                             mean);
+                job->kernels->columns_square(square, acc_view(&job->x, at + part + i * stride, step, width, buffer),
+                                             width, mean);
         }
         merge(m, part, (double)rows, mean, square, width);
     }
@@ -75,11 +75,13 @@ static void run_unit(const moment_job *job, int64_t task, int64_t begin, int64_t
     for (int64_t i = begin, n; i < end; i += n) {
         int64_t outer = s->nreduced > 1 ? i / inner->size : 0, at = i - outer * inner->size;
         n = reduce_min(reduce_min(inner->size - at, end - i), block);
-        add_block(job, m, in + reduce_at(s->reduced, s->nreduced - 1, outer, NULL) + at * inner->in, n, inner->in, width);
+        add_block(job, m, in + reduce_at(s->reduced, s->nreduced - 1, outer, NULL) + at * inner->in, n, inner->in,
+                  width);
     }
 }
 
-static void store_result(const wick_tensor *t, int64_t at, int64_t stride, int64_t part, const double *values, int64_t n) {
+static void store_result(const wick_tensor *t, int64_t at, int64_t stride, int64_t part, const double *values,
+                         int64_t n) {
     wick_dtype d = wick_tensor_dtype(t);
     bool complex = wick_dtype_is_complex(d);
     if (complex) d = d == WICK_C64 ? WICK_F32 : WICK_F64, at *= 2, stride *= 2;
@@ -140,7 +142,8 @@ static wick_status *plan(const wick_kernel_call *call, moment_job *job, const wi
     }
     acc_kind acc = acc_of(d);
     if (acc > ACC_F64) return WICK_HOST_ERROR(call->host, WICK_UNSUPPORTED, "var wants a floating or complex tensor");
-    job->x = (acc_operand){(char *)wick_data(x), acc_loader(acc, d), NULL, (uint8_t)wick_dtype_bytes(d), acc_is_native(acc, d)};
+    job->x = (acc_operand){(char *)wick_data(x), acc_loader(acc, d), NULL, (uint8_t)wick_dtype_bytes(d),
+                           acc_is_native(acc, d)};
     job->kernels = &norm_kernels_of[acc];
     reduce_split(s, COLUMNS, 1);
     job->pieces = 1;
@@ -163,7 +166,8 @@ static wick_status *moment_call(const wick_kernel_call *call) {
     job.correction = wick_value_is_none(correction) ? 1 : wick_value_as_double(correction);
     WICK_TRY(plan(call, &job, x));
     int64_t units = job.shape.tasks * job.pieces;
-    cpu_parallel_for(cpu_of(call), units, reduce_max(1, CPU_GRAIN * units / reduce_max(x->numel, 1)), moment_units, &job);
+    cpu_parallel_for(cpu_of(call), units, reduce_max(1, CPU_GRAIN * units / reduce_max(x->numel, 1)), moment_units,
+                     &job);
     if (job.pieces > 1) join_pieces(&job);
     return NULL;
 }

@@ -8,12 +8,13 @@
 #include <string.h>
 
 enum {
-    COLUMN_BYTES = 4096,   /* accumulators of one block of columns */
-    BUFFER_BYTES = 16384,  /* converted elements */
-    LEAF_ELEMENTS = 4096,  /* per entry of the cascade: elements of a row walk */
-    LEAF_ROWS = 128,       /* and rows of a column walk */
-    CASCADE_LEVELS = 28,   /* 2^28 leaves */
-    NARROW_BYTES = 512,    /* rows narrower than this are folded several at once */
+    COLUMN_BYTES = 4096,  /* accumulators of one block of columns */
+    BUFFER_BYTES = 16384, /* converted elements */
+    LEAF_ROWS = 128,      /* additions in a row before the sum enters the cascade */
+    LEAF_ELEMENTS = 4096, /* elements that need no more, as they are folded in lanes */
+    LANES = 32,
+    CASCADE_LEVELS = 28,    /* 2^28 leaves */
+    NARROW_BYTES = 512,     /* rows narrower than this are folded several at once */
     SPLIT_ELEMENTS = 65536, /* elements of one piece of a split reduction */
     SPLIT_UNITS = 64,
     ROWS = 32 /* results of one task of a row walk */
@@ -66,10 +67,12 @@ static void fold_long_row(const reduction *r, const char *in, int64_t begin, int
         int64_t outer = s->nreduced > 1 ? i / inner->size : 0, at = i - outer * inner->size;
         n = reduce_min(reduce_min(inner->size - at, end - i), LEAF_ELEMENTS);
         const char *x = in + (reduce_at(s->reduced, s->nreduced - 1, outer, NULL) + at * inner->in) * r->in_size;
-        if (leaf + n > LEAF_ELEMENTS) cascade_push(&c, acc), leaf = 0;
-        if (direct) r->fold->reduce(acc, x, n);
-        else fold_elements(r, x, inner->in, n, acc);
-        leaf += n;
+        if (leaf > LEAF_ROWS) cascade_push(&c, acc), leaf = 0;
+        if (direct)
+            r->fold->reduce(acc, x, n);
+        else
+            fold_elements(r, x, inner->in, n, acc);
+        leaf += n < 2 * LANES ? n : n / LANES;
     }
     cascade_finish(&c, acc);
 }
@@ -80,9 +83,12 @@ static void fold_result_rows(const reduction *r, const char *in, int64_t begin, 
     int64_t n = end - begin, stride = s->nreduced ? s->reduced[0].in : 1, step = s->column.in * r->in_size;
     bool one_leaf = s->nreduced <= 1 && n <= LEAF_ELEMENTS;
     for (int64_t j = 0; j < width; ++j, in += step, acc += r->acc_size) {
-        if (!one_leaf) fold_long_row(r, in, begin, end, acc);
-        else if (r->direct && stride == 1) r->fold->reduce(acc, in + begin * r->in_size, n);
-        else fold_elements(r, in + begin * stride * r->in_size, stride, n, acc);
+        if (!one_leaf)
+            fold_long_row(r, in, begin, end, acc);
+        else if (r->direct && stride == 1)
+            r->fold->reduce(acc, in + begin * r->in_size, n);
+        else
+            fold_elements(r, in + begin * stride * r->in_size, stride, n, acc);
     }
 }
 
@@ -101,8 +107,10 @@ static void fold_block(const reduction *r, const char *x, int64_t rows, int64_t 
 }
 
 static void fold_rows(const reduction *r, const char *x, int64_t rows, int64_t row_stride, int64_t width, char *acc) {
-    if (r->direct && r->shape.column.in == 1) r->fold->fold(acc, x, rows, row_stride, width);
-    else fold_block(r, x, rows, row_stride, width, acc);
+    if (r->direct && r->shape.column.in == 1)
+        r->fold->fold(acc, x, rows, row_stride, width);
+    else
+        fold_block(r, x, rows, row_stride, width, acc);
 }
 
 /* How many narrow dense rows are folded at once; the accumulator holds that many. */
@@ -158,10 +166,14 @@ static void run_units(void *user, int64_t begin, int64_t end, int worker) {
         int64_t from = n * piece / p->pieces, to = n * (piece + 1) / p->pieces;
         const char *in = r->in + reduce_task(&r->shape, task, out, &width) * r->in_size;
         r->fold->fill(acc, width);
-        if (r->shape.columns) fold_columns(r, in, from, to, width, acc);
-        else fold_result_rows(r, in, from, to, width, acc);
-        if (p->pieces == 1) emit(r, task, acc);
-        else memcpy(p->partials + unit * p->slot_bytes, acc, (size_t)width * r->acc_size);
+        if (r->shape.columns)
+            fold_columns(r, in, from, to, width, acc);
+        else
+            fold_result_rows(r, in, from, to, width, acc);
+        if (p->pieces == 1)
+            emit(r, task, acc);
+        else
+            memcpy(p->partials + unit * p->slot_bytes, acc, (size_t)width * r->acc_size);
     }
 }
 

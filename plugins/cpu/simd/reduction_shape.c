@@ -39,8 +39,10 @@ void reduce_shape_init(reduce_shape *s, const wick_tensor *in, uint64_t mask, co
         if (!reduced || elementwise) d.out[0] = out0->strides[o], d.out[1] = out1 ? out1->strides[o] : 0;
         if (!reduced || keepdim) ++o;
         if (d.size == 1) continue;
-        if (reduced) s->reduced[s->nreduced++] = d;
-        else s->kept[s->nkept++] = d;
+        if (reduced)
+            s->reduced[s->nreduced++] = d;
+        else
+            s->kept[s->nkept++] = d;
     }
     if (kind != REDUCE_IN_ORDER) sort_dims(s->reduced, s->nreduced);
     sort_dims(s->kept, s->nkept);

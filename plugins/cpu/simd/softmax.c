@@ -8,15 +8,26 @@
 #define ADD(a, b) ((a) + (b))
 #define MAX(a, b) ((b) > (a) ? (b) : (a))
 
+/* exp(d) for d <= 0, and 0 where it would be subnormal: beside a sum of at least 1 that is nothing, and subnormal
+ * results take a hundred times longer. */
+static inline float exp_below_f32(float d) {
+    int32_t n;
+    float r = exp_reduce_f32(d < -87.0f ? -87.0f : d, &n);
+    float e = FMA_F32(FMA_F32(exp_tail_f32(r), r, 1.0f), r, 1.0f) * pow2_f32(n);
+    return d < -87.0f ? 0 : e;
+}
+
 #define REAL float
 #define REAL_NAME(x) x##_f32
 #define EXP exp_f32
+#define EXP_BELOW exp_below_f32
 #define LOG logf
 #include "softmax_body.inc"
 
 #define REAL double
 #define REAL_NAME(x) x##_f64
 #define EXP exp
+#define EXP_BELOW exp
 #define LOG log
 #include "softmax_body.inc"
 
@@ -25,7 +36,8 @@ static wick_status *run_softmax(const wick_kernel_call *call, const wick_tensor 
     const wick_tensor *out = wick_out_tensor(call, 0);
     const wick_value *dim_value = &call->values[dim_arg];
     int64_t dim = dim_value->as.i < 0 ? dim_value->as.i + in->ndim : dim_value->as.i;
-    acc_kind acc = acc_of(wick_tensor_dtype(in)) == ACC_F64 || acc_of(wick_tensor_dtype(out)) == ACC_F64 ? ACC_F64 : ACC_F32;
+    acc_kind acc =
+        acc_of(wick_tensor_dtype(in)) == ACC_F64 || acc_of(wick_tensor_dtype(out)) == ACC_F64 ? ACC_F64 : ACC_F32;
     softmax_job job = {.log = log, .safe = safe};
     if (!acc_operand_init(&job.in, acc, in) || !acc_operand_init(&job.out, acc, out) ||
         (other && !acc_operand_init(&job.other, acc, other)))

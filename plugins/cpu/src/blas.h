@@ -7,17 +7,17 @@
 enum { CPU_BLAS_ROW_MAJOR = 101, CPU_BLAS_NO_TRANS = 111, CPU_BLAS_TRANS = 112 };
 
 /* X(symbol, member, return type, parameters): all are required. Complex alpha and beta are passed by address. */
-#define CPU_BLAS_GEMM_ARGS(scalar, pointer)                                                                      \
-    (int order, int trans_a, int trans_b, int m, int n, int k, scalar alpha, const pointer *a, int lda,          \
+#define CPU_BLAS_GEMM_ARGS(scalar, pointer)                                                             \
+    (int order, int trans_a, int trans_b, int m, int n, int k, scalar alpha, const pointer *a, int lda, \
      const pointer *b, int ldb, scalar beta, pointer *c, int ldc)
-#define CPU_BLAS_SYMBOLS(X)                                                      \
-    X(cblas_sgemm, sgemm, void, CPU_BLAS_GEMM_ARGS(float, float))                \
-    X(cblas_dgemm, dgemm, void, CPU_BLAS_GEMM_ARGS(double, double))              \
-    X(cblas_cgemm, cgemm, void, CPU_BLAS_GEMM_ARGS(const void *, void))          \
+#define CPU_BLAS_SYMBOLS(X)                                             \
+    X(cblas_sgemm, sgemm, void, CPU_BLAS_GEMM_ARGS(float, float))       \
+    X(cblas_dgemm, dgemm, void, CPU_BLAS_GEMM_ARGS(double, double))     \
+    X(cblas_cgemm, cgemm, void, CPU_BLAS_GEMM_ARGS(const void *, void)) \
     X(cblas_zgemm, zgemm, void, CPU_BLAS_GEMM_ARGS(const void *, void))
 
 /* Optional: OpenBLAS's own. */
-#define CPU_BLAS_OPTIONAL_SYMBOLS(X)                         \
+#define CPU_BLAS_OPTIONAL_SYMBOLS(X)                        \
     X(openblas_set_num_threads, set_threads, void, (int n)) \
     X(openblas_get_config, config, const char *, (void))    \
     X(openblas_get_corename, core_name, const char *, (void))
@@ -31,9 +31,9 @@ struct cpu_blas {
 #undef CPU_BLAS_MEMBER
 };
 
-/* Opens what the key `blas` of the INI section names: auto (OpenBLAS if it is installed), none, or the path of a library
- * with the CBLAS interface. *out is NULL for none, and for auto where there is none; the log says which. A named
- * library that does not load is UNAVAILABLE. The library runs single-threaded: our pool splits the work. */
+/* Opens what the key `blas` of the INI section names: auto (OpenBLAS if it is installed), none, or the path of a
+ * library with the CBLAS interface. *out is NULL for none, and for auto where there is none; the log says which. A
+ * named library that does not load is UNAVAILABLE. The library runs single-threaded: our pool splits the work. */
 wick_status *cpu_blas_open(const wick_host *host, wick_registrar *registrar, const wick_config *config,
                            const cpu_blas **out);
 /* NULL is allowed. The library stays mapped: it may have threads. */

@@ -6,11 +6,10 @@
 #include "cpu.h"
 
 /* ---- tiles: what simd/gemm_own.c offers for f32 and f64 ---- */
-/* C = alpha * A B + beta * S.
- * A's element (i, p) is a[rows[i] + cols[p]]: a matrix with any strides, or the patches of an image.
- * B lies in panels of `panel` columns: element (p, j) is b[j / panel * b_panel + p * b_row + j % panel]. Rows of a panel
- * must be readable up to the next whole vector.
- * C and S have any strides; S may be C, and is not read if beta is 0. */
+/* C = alpha * A B + beta * S. A's element (i, p) is a[rows[i] + cols[p]]: a matrix with any strides, or the
+ * patches of an image. B lies in panels of `panel` columns: element (p, j) is b[j / panel * b_panel + p * b_row +
+ * j % panel]. Rows of a panel must be readable up to the next whole vector. C and S have any strides; S may be C,
+ * and is not read if beta is 0. */
 typedef struct cpu_product {
     int64_t m, n, k;
     const void *a;
@@ -30,7 +29,11 @@ typedef struct cpu_gemm_type {
     int64_t strip;  /* rows of a register tile */
     /* Computes the part [m0, m1) x [n0, n1); n0 is a multiple of the panel. */
     void (*run)(const cpu_product *p, int64_t m0, int64_t m1, int64_t n0, int64_t n1);
-    /* Copies columns [n0, n1) of a k x n matrix into panels (width `panel`, zero-filled), n0 a multiple of the panel. */
+    /* The same for the rows [m0, m1) and all columns, for very few columns: it is vectorized along the rows of A, which
+     * come in runs of `length` that are evenly spaced (the pixels of an image row). */
+    void (*run_thin)(const cpu_product *p, int64_t m0, int64_t m1, int64_t length);
+    /* Copies columns [n0, n1) of a k x n matrix into panels (width `panel`, zero-filled), n0 a multiple of the
+     * panel. */
     void (*pack)(void *out, const void *b, int64_t row, int64_t col, int64_t k, int64_t n0, int64_t n1, int64_t panel);
     /* out[p * n + j] = in[j * row + p]: a transposed copy of `n` rows of `k`. */
     void (*transpose)(void *out, int64_t out_row, const void *in, int64_t in_row, int64_t n, int64_t k);
@@ -45,7 +48,7 @@ typedef struct cpu_gemm_isa {
 
 extern const cpu_gemm_isa cpu_gemm_isa_base, cpu_gemm_isa_avx2, cpu_gemm_isa_avx512;
 
-/* The same for int64, by plain loops; without the dot product and combine_rows. */
+/* The same for int64, by plain loops: without run_thin, dot and combine_rows. */
 extern const cpu_gemm_type cpu_gemm_int64;
 
 /* The functions for F32, F64 or I64 of the instance's instruction set. */
@@ -57,7 +60,7 @@ int64_t cpu_gemm_packed_count(const cpu_gemm_type *type, int64_t k, int64_t n);
 
 /* ---- problems: what kernels solve ---- */
 typedef struct cpu_matrix {
-    void *data; /* element (0, 0) */
+    void *data;       /* element (0, 0) */
     int64_t row, col; /* strides in elements */
 } cpu_matrix;
 
@@ -75,6 +78,9 @@ void cpu_gemm_run(cpu_instance *cpu, const cpu_gemm *g, void *scratch);
 
 /* The plain loops behind it, for integers (which wrap around) and for complex numbers without a BLAS. */
 void cpu_gemm_loops(cpu_instance *cpu, const cpu_gemm *g);
+
+/* `bytes` rounded up to whole cache lines. */
+static inline size_t cpu_whole_lines(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
 /* Scratch memory of the call, aligned to 64; never NULL on success, even for 0 bytes. */
 wick_status *cpu_scratch(const wick_kernel_call *call, size_t bytes, void **out);

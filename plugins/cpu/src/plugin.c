@@ -12,12 +12,14 @@
 #include <unistd.h>
 
 /* Files of simd/ and of kernels/ that export a table. */
-#define CPU_SIMD_FILES(X) X(pointwise) X(copy) X(random)
+#define CPU_SIMD_FILES(X) X(pointwise) X(copy) X(random) \
+    X(reduction) X(reduction_index) X(reduction_logsumexp) X(reduction_moment) X(scan) X(softmax) X(norm) \
+    X(norm_layer) X(loss) X(optim)
 #define CPU_ONCE_FILES(X) \
     X(index) X(index_renorm) X(scatter) X(shape) X(shape_triangle) X(factory) X(select) X(select_unique) \
     X(select_search) X(distance) \
     X(gemm) X(gemm_dot) X(conv) X(conv_im2col) X(pool_max) X(pool_avg) X(pool_unpool) X(upsample) \
-    X(upsample_grid) X(pad)
+    X(upsample_grid) X(pad) X(sort)
 
 /* ---- the tables, one list an instruction set ---- */
 #define DECLARE_BASE(file) extern const cpu_kernel_table cpu_##file##_table_base;

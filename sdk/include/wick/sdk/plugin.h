@@ -116,7 +116,12 @@ typedef struct wick_kernel_call {
     uint32_t compute_dtype; /* wick_dtype that the shape rule chose; NONE if the row casts nothing */
 } wick_kernel_call;
 
-enum wick_call_flag { WICK_CALL_DETERMINISTIC = 1, WICK_CALL_TF32 = 2 };
+enum wick_call_flag {
+    WICK_CALL_DETERMINISTIC = 1,
+    WICK_CALL_TF32 = 2,
+    WICK_CALL_DENSE = 4 /* elementwise: all tensors are row-major and of one shape, the inputs of the compute dtype, the
+                           output of it or bool where the row says so */
+};
 
 typedef wick_status *(*wick_kernel_fn)(const wick_kernel_call *call);
 
