@@ -36,7 +36,8 @@ static void copy_args(wick_node *node, const wick_value *args, int nargs, char *
 wick_node *node_new(context_impl *c, const node_class *cls, const op_entry *op, int edges, int outs, int saves,
                     const wick_value *args, int nargs) {
     size_t lists = 0;
-    for (int i = 0; i < nargs; ++i) lists += ALIGN8(list_bytes(&args[i]));
+    bool plain = op && op->plain;
+    for (int i = 0; !plain && i < nargs; ++i) lists += ALIGN8(list_bytes(&args[i]));
     size_t bytes = sizeof(wick_node) + (size_t)edges * sizeof(node_edge) + (size_t)outs * sizeof(node_meta) +
                    (size_t)saves * sizeof(saved_tensor) + (size_t)nargs * sizeof(wick_value) + lists +
                    (size_t)outs * META_DIMS * sizeof(wick_dim);

@@ -24,25 +24,38 @@ static uint32_t inputs_needing_grad(context_impl *c, const call_frame *f, int na
 
 static int count_edges(const call_frame *f, int nargs) {
     int edges = 0;
+    if (!f->op->list_arg_count) return f->op->tensor_arg_count;
     for (int i = 0; i < nargs; ++i)
         if (f->op->args[i].type == TYPE_TENSOR) edges += f->op->args[i].list ? (int)f->args[i].count : 1;
     return edges;
 }
 
-static bool connect(context_impl *c, wick_node *node, const call_frame *f, int nargs) {
+static bool connect_tensor(context_impl *c, wick_node *node, int edge_index, wick_tensor *t) {
     node_edge edge;
-    int k = 0;
-    for (int i = 0; i < nargs; ++i) {
+    if (!t || !(t->keys & WICK_KEY(AUTOGRAD))) return true;
+    if (!edge_of(c, t, &edge)) return false;
+    node_set_edge(c, node, edge_index, edge);
+    return true;
+}
+
+static bool connect_lists(context_impl *c, wick_node *node, const call_frame *f, int nargs) {
+    for (int i = 0, k = 0; i < nargs; ++i) {
         const wick_value *v = &f->args[i];
         if (f->op->args[i].type != TYPE_TENSOR) continue;
-        bool list = f->op->args[i].list;
-        uint32_t count = list ? v->count : 1;
-        for (uint32_t n = 0; n < count; ++n, ++k) {
-            wick_tensor *t = list ? v->as.tensors[n] : arg_tensor(f->args, i);
-            if (!t || !(t->keys & WICK_KEY(AUTOGRAD))) continue;
-            if (!edge_of(c, t, &edge)) return false;
-            node_set_edge(c, node, k, edge);
-        }
+        uint32_t count = f->op->args[i].list ? v->count : 1;
+        for (uint32_t n = 0; n < count; ++n, ++k)
+            if (!connect_tensor(c, node, k, f->op->args[i].list ? v->as.tensors[n] : arg_tensor(f->args, i))) return false;
+    }
+    return true;
+}
+
+static bool connect(context_impl *c, wick_node *node, const call_frame *f, int nargs) {
+    const op_entry *op = f->op;
+    if (op->list_arg_count) {
+        if (!connect_lists(c, node, f, nargs)) return false;
+    } else {
+        for (int k = 0; k < op->tensor_arg_count; ++k)
+            if (!connect_tensor(c, node, k, arg_tensor(f->args, op->tensor_args[k]))) return false;
     }
     node->sequence = ++c->sequence;
     return true;
@@ -222,6 +235,9 @@ static bool record(context_impl *c, call_frame *f, uint32_t needs) {
     return ok;
 }
 
+/* A row with a decomposition but no rule of its own is differentiated through the decomposition. */
+static bool differentiates_through(const op_row *row) { return row->kind == WICK_OP_EXPLICIT && !row->grad && row->compose; }
+
 bool autograd_dispatch(context_impl *c, call_frame *f) {
     const op_entry *op = f->op;
     uint32_t needs = inputs_needing_grad(c, f, op->base_nargs);
@@ -239,5 +255,6 @@ bool autograd_dispatch(context_impl *c, call_frame *f) {
         if (!needs || op->mutated_arg < 0) return dispatch_below(c, f, WICK_RANK_AUTOGRAD);
     }
     if (op->mutated_arg >= 0 && !check_writes(c, f)) return false;
+    if (differentiable && differentiates_through(op->def)) return execute_compose(c, f);
     return differentiable ? record(c, f, needs) : dispatch_below(c, f, WICK_RANK_AUTOGRAD);
 }

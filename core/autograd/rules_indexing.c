@@ -103,11 +103,13 @@ static void reduce_prod(backward_call *b, const moves *m, reduction *r) {
     wick_tensor *self = wick_masked_fill(C, r->self, wick_eq_scalar(C, r->self, NUMBER(0)), NUMBER(1));
     r->grad_self = wick_div(C, wick_mul(C, GRAD, m->reduce(b, self, r->index, r->src)), self);
     wick_tensor *zero = wick_eq_scalar(C, r->src, NUMBER(0));
-    wick_tensor *zeros = m->take(b, m->add(b, zeros_of(C, GRAD, SIZES(GRAD)), r->index, cast_like(C, zero, GRAD)), r->index);
+    wick_tensor *zeros =
+        m->take(b, m->add(b, zeros_of(C, GRAD, SIZES(GRAD)), r->index, cast_like(C, zero, GRAD)), r->index);
     wick_tensor *only = wick_logical_and(C, zero, wick_eq_scalar(C, zeros, NUMBER(1)));
     wick_tensor *others = m->reduce(b, r->self, r->index, wick_masked_fill(C, r->src, only, NUMBER(1)));
     wick_tensor *alone = m->take(b, wick_mul(C, GRAD, others), r->index);
-    wick_tensor *plain = wick_div(C, m->take(b, wick_mul(C, GRAD, r->result), r->index), wick_masked_fill(C, r->src, zero, NUMBER(1)));
+    wick_tensor *plain =
+        wick_div(C, m->take(b, wick_mul(C, GRAD, r->result), r->index), wick_masked_fill(C, r->src, zero, NUMBER(1)));
     r->grad_src = wick_where(C, only, alone, plain);
 }
 
@@ -132,10 +134,14 @@ static void d_reduce(backward_call *b, const moves *m) {
     const char *name = arg(b, 4)->as.string;
     reduction r = {saved(b, 0), saved(b, 2), saved(b, 3), result(b, 0), GRAD, NULL};
     if (wick_failed(C)) return;
-    if (!strcmp(name, "prod")) reduce_prod(b, m, &r);
-    else if (!strcmp(name, "mean")) reduce_mean(b, m, &r);
-    else if (!strcmp(name, "sum")) r.grad_src = m->take(b, GRAD, r.index);
-    else reduce_extreme(b, m, &r);
+    if (!strcmp(name, "prod"))
+        reduce_prod(b, m, &r);
+    else if (!strcmp(name, "mean"))
+        reduce_mean(b, m, &r);
+    else if (!strcmp(name, "sum"))
+        r.grad_src = m->take(b, GRAD, r.index);
+    else
+        reduce_extreme(b, m, &r);
     if (!arg_bool(b, 5)) r.grad_self = m->clear(b, r.grad_self, r.index);
     if (needs(b, 0)) set_grad(b, 0, r.grad_self);
     if (needs(b, 3)) set_grad(b, 3, r.grad_src);
@@ -207,7 +213,9 @@ void d_embedding(backward_call *b) {
     if (arg_bool(b, 4))
         FAIL(ctx(C), UNSUPPORTED, "embedding: sparse gradients are not supported");
     else
-        set_grad(b, 0, wick_embedding_dense_backward(C, GRAD, saved(b, 1), input(b, 0)->sizes[0], arg_int(b, 2), arg_bool(b, 3)));
+        set_grad(
+            b, 0,
+            wick_embedding_dense_backward(C, GRAD, saved(b, 1), input(b, 0)->sizes[0], arg_int(b, 2), arg_bool(b, 3)));
 }
 
 void d_embedding_dense_backward(backward_call *b) {

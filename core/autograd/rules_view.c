@@ -39,7 +39,9 @@ void d_view_as_complex(backward_call *b) {
 }
 
 /* ---- a part of the input: the rest gets zeros ---- */
-void d_select(backward_call *b) { set_grad(b, 0, wick_select_backward(C, GRAD, INPUT(0), arg_int(b, 1), arg_int(b, 2))); }
+void d_select(backward_call *b) {
+    set_grad(b, 0, wick_select_backward(C, GRAD, INPUT(0), arg_int(b, 1), arg_int(b, 2)));
+}
 void d_select_backward(backward_call *b) { set_grad(b, 0, wick_select(C, GRAD, arg_int(b, 2), arg_int(b, 3))); }
 
 void d_slice(backward_call *b) {
@@ -119,7 +121,8 @@ static wick_tensor *divide_shared(wick_context *c, wick_tensor *sum, const place
     wick_tensor *count = wick_index_add(c, zeros_of(c, sum, &n, 1), 0, where, ones, NULL);
     wick_clamp_options o = WICK_CLAMP_OPTIONS_INIT;
     o.min = NUMBER(1);
-    return wick_div(c, sum, wick_clamp(c, wick_dtype_is_complex((wick_dtype)sum->dtype) ? wick_real(c, count) : count, &o));
+    return wick_div(c, sum,
+                    wick_clamp(c, wick_dtype_is_complex((wick_dtype)sum->dtype) ? wick_real(c, count) : count, &o));
 }
 
 static wick_tensor *as_strided_grad(wick_context *c, wick_tensor *grad, place in, place out) {
@@ -186,8 +189,9 @@ void d_cat(backward_call *b) {
         if (!needs_item(b, 0, i)) continue;
         const node_meta *m = input_item(b, 0, i);
         bool skipped = m->ndim == 1 && m->sizes[0] == 0;
-        set_grad_item(b, 0, i, skipped ? zeros_of(C, GRAD, m->sizes, m->ndim)
-                                       : slice_of(C, GRAD, arg_int(b, 1), start, start + lengths[i], 1));
+        set_grad_item(b, 0, i,
+                      skipped ? zeros_of(C, GRAD, m->sizes, m->ndim)
+                              : slice_of(C, GRAD, arg_int(b, 1), start, start + lengths[i], 1));
     }
 }
 
@@ -201,8 +205,10 @@ void d_repeat(backward_call *b) {
         wick_dim size = i < lead ? 1 : in->sizes[i - lead];
         if (arg_ints(b, 1)[i] == 0) return set_grad(b, 0, zeros_like_input(b, 0));
         if (arg_ints(b, 1)[i] != 1) times[repeated++] = n, split[n++] = arg_ints(b, 1)[i];
-        if (i >= lead) split[n++] = size;
-        else if (arg_ints(b, 1)[i] == 1) times[repeated++] = n, split[n++] = 1;
+        if (i >= lead)
+            split[n++] = size;
+        else if (arg_ints(b, 1)[i] == 1)
+            times[repeated++] = n, split[n++] = 1;
     }
     wick_tensor *grad = wick_reshape(C, GRAD, split, (size_t)n);
     set_grad(b, 0, repeated ? sum_dims(C, grad, times, (size_t)repeated, false) : grad);
@@ -215,11 +221,11 @@ void d_constant_pad(backward_call *b) {
     set_grad(b, 0, wick_constant_pad_nd(C, GRAD, back, arg_count(b, 1), NULL));
 }
 
-#define PAD_RULES(name)                                                                                           \
-    void d_##name(backward_call *b) { set_grad(b, 0, wick_##name##_backward(C, GRAD, saved(b, 0), INTS(1))); }    \
-    void d_##name##_backward(backward_call *b) {                                                                  \
-        if (needs(b, 0)) set_grad(b, 0, wick_##name(C, GRAD, INTS(2)));                                           \
-        if (needs(b, 1)) set_grad(b, 1, zeros_like_input(b, 1));                                                  \
+#define PAD_RULES(name)                                                                                        \
+    void d_##name(backward_call *b) { set_grad(b, 0, wick_##name##_backward(C, GRAD, saved(b, 0), INTS(1))); } \
+    void d_##name##_backward(backward_call *b) {                                                               \
+        if (needs(b, 0)) set_grad(b, 0, wick_##name(C, GRAD, INTS(2)));                                        \
+        if (needs(b, 1)) set_grad(b, 1, zeros_like_input(b, 1));                                               \
     }
 PAD_RULES(reflection_pad1d)
 PAD_RULES(reflection_pad2d)
@@ -234,7 +240,8 @@ void d_zeros(backward_call *b) { set_grad(b, 0, zeros_like_input(b, 0)); }
 static wick_tensor *to_input(backward_call *b, int i, wick_tensor *grad) {
     wick_to_options o = WICK_TO_OPTIONS_INIT;
     o.dtype = (wick_dtype)input(b, i)->dtype, o.device = input(b, i)->device;
-    if (grad && wick_dtype_is_complex((wick_dtype)grad->dtype) && !wick_dtype_is_complex(o.dtype)) grad = wick_real(C, grad);
+    if (grad && wick_dtype_is_complex((wick_dtype)grad->dtype) && !wick_dtype_is_complex(o.dtype))
+        grad = wick_real(C, grad);
     return wick_to(C, grad, &o);
 }
 

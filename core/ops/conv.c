@@ -344,7 +344,7 @@ static void conv_text_padding(wick_context *c, const wick_value *args, wick_valu
     if (x) convolve(c, changed, rets, n, name, args[3], INTS(both, n), args[5], false, INTS(&none, 1), args[6]);
 }
 
-#define CONV(n, of)                                                                                                        \
+#define CONV(n)                                                                                                             \
     void compose_conv##n##d(wick_context *c, const wick_value *args, wick_value *rets) { conv(c, args, rets, n, "conv" #n "d"); } \
     void compose_conv##n##d_padding(wick_context *c, const wick_value *args, wick_value *rets) {                           \
         conv_text_padding(c, args, rets, n, "conv" #n "d");                                                                \
@@ -352,9 +352,9 @@ static void conv_text_padding(wick_context *c, const wick_value *args, wick_valu
     void compose_conv_transpose##n##d(wick_context *c, const wick_value *args, wick_value *rets) {                         \
         conv_transpose(c, args, rets, n, "conv_transpose" #n "d");                                                         \
     }
-CONV(1, )
-CONV(2, )
-CONV(3, )
+CONV(1)
+CONV(2)
+CONV(3)
 
 /* ---- im2col(self, kernel, dilation, padding, stride) and back ---- */
 static wick_status *window_counts(const wick_value *v, const wick_dim *image, wick_dim out[2]) {

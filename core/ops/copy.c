@@ -11,16 +11,19 @@ void compose_copy_(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *dst = self_of(args);
     for (int i = 0; i < dst->ndim; ++i)
         if (dst->sizes[i] > 1 && dst->strides[i] == 0)
-            FAIL(ctx(c), INVALID_ARGUMENT, "unsupported operation: more than one element of the written-to tensor refers to a "
-                                           "single memory location. Please clone() the tensor before performing the operation.");
+            FAIL(ctx(c), INVALID_ARGUMENT,
+                 "unsupported operation: more than one element of the written-to tensor refers to a "
+                 "single memory location. Please clone() the tensor before performing the operation.");
     if (wick_failed(c) || wick_fail(c, tensor_copy_data(ctx(c), dst, args[1].as.tensor))) return;
     version_bump(dst);
     give(rets, dst);
 }
 
 /* ---- new tensors with the same elements ---- */
-static wick_tensor *copied(wick_context *c, wick_tensor *t, wick_dtype dtype, wick_device device, const wick_value *format) {
-    wick_memory_format f = format->tag == WICK_TAG_MEMORY_FORMAT ? (wick_memory_format)format->as.i : WICK_PRESERVE_FORMAT;
+static wick_tensor *copied(wick_context *c, wick_tensor *t, wick_dtype dtype, wick_device device,
+                           const wick_value *format) {
+    wick_memory_format f =
+        format->tag == WICK_TAG_MEMORY_FORMAT ? (wick_memory_format)format->as.i : WICK_PRESERVE_FORMAT;
     wick_dim strides[WICK_MAX_DIMS];
     wick_tensor *out;
     if (f == WICK_PRESERVE_FORMAT && !geometry_dense(t)) f = WICK_CONTIGUOUS_FORMAT;
@@ -75,7 +78,7 @@ static void give_converted(wick_context *c, wick_tensor *t, const target *to, wi
                      wick_is_contiguous_as(t, (wick_memory_format)to->format->as.i);
     if (!to->copy->as.i && t->dtype == to->dtype && wick_device_equal(t->device, to->device) && formatted)
         return give(rets, t);
-    wick_value args[] = {wick_value_tensor(t), wick_value_dtype(to->dtype), *to->layout,  wick_value_device(to->device),
+    wick_value args[] = {wick_value_tensor(t), wick_value_dtype(to->dtype), *to->layout, wick_value_device(to->device),
                          *to->pin_memory,      *to->non_blocking,           *to->format};
     give(rets, op_call1(c, OP_ID__to_copy, args, ARRAY_COUNT(args)));
 }
@@ -91,7 +94,11 @@ void compose_to_dtype_layout(wick_context *c, const wick_value *args, wick_value
     wick_tensor *t = self_of(args);
     target to = {args[1].tag == WICK_TAG_DTYPE ? (wick_dtype)args[1].as.i : (wick_dtype)t->dtype,
                  args[3].tag == WICK_TAG_DEVICE ? args[3].as.device : t->device,
-                 &args[2], &args[4], &args[5], &args[6], &args[7]};
+                 &args[2],
+                 &args[4],
+                 &args[5],
+                 &args[6],
+                 &args[7]};
     give_converted(c, t, &to, rets);
 }
 
@@ -127,9 +134,11 @@ void compose_is_nonzero(wick_context *c, const wick_value *args, wick_value *ret
     int64_t n = self_of(args)->numel;
     wick_value v;
     if (n != 1)
-        FAIL(ctx(c), INVALID_ARGUMENT, n ? "Boolean value of Tensor with more than one value is ambiguous"
-                                         : "Boolean value of Tensor with no values is ambiguous");
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             n ? "Boolean value of Tensor with more than one value is ambiguous"
+               : "Boolean value of Tensor with no values is ambiguous");
     else if (tensor_scalar(ctx(c), self_of(args), &v))
-        rets[0] = wick_value_bool(v.tag == WICK_TAG_C128 ? v.as.c[0] != 0 || v.as.c[1] != 0
-                                  : v.tag == WICK_TAG_F64 ? v.as.f != 0 : v.as.i != 0);
+        rets[0] = wick_value_bool(v.tag == WICK_TAG_C128  ? v.as.c[0] != 0 || v.as.c[1] != 0
+                                  : v.tag == WICK_TAG_F64 ? v.as.f != 0
+                                                          : v.as.i != 0);
 }

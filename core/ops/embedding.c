@@ -8,8 +8,9 @@ static wick_tensor *self_of(const wick_value *args) { return args[0].as.tensor; 
 /* ---- single rows ---- */
 static wick_status *check_indices(const wick_tensor *indices) {
     if (indices->dtype == WICK_I64 || indices->dtype == WICK_I32) return NULL;
-    return WICK_ERROR(WICK_INVALID_ARGUMENT, "Expected tensor for argument 'indices' to have one of the following scalar types: "
-                                             "Long, Int; but got %s instead",
+    return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                      "Expected tensor for argument 'indices' to have one of the following scalar types: "
+                      "Long, Int; but got %s instead",
                       wick_dtype_name((wick_dtype)indices->dtype));
 }
 
@@ -34,7 +35,8 @@ void compose_embedding(wick_context *c, const wick_value *args, wick_value *rets
 wick_status *infer_embedding_dense_backward(op_infer *ix) {
     const wick_tensor *grad = self_of(ix->args);
     WICK_TRY(check_indices(ix->args[1].as.tensor));
-    if (!grad->ndim) return WICK_ERROR(WICK_INVALID_ARGUMENT, "embedding_dense_backward: the gradient has no dimensions");
+    if (!grad->ndim)
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "embedding_dense_backward: the gradient has no dimensions");
     meta_set(&ix->outs[0], (wick_dtype)grad->dtype, 2, (wick_dim[]){ix->args[2].as.i, grad->sizes[grad->ndim - 1]});
     return NULL;
 }
@@ -61,7 +63,8 @@ void compose_embedding_backward(wick_context *c, const wick_value *args, wick_va
     if (args[5].as.i)
         FAIL(ctx(c), UNSUPPORTED, "embedding_backward: sparse gradients are not supported");
     else
-        give(rets, wick_embedding_dense_backward(c, self_of(args), args[1].as.tensor, args[2].as.i, args[3].as.i, args[4].as.i));
+        give(rets, wick_embedding_dense_backward(c, self_of(args), args[1].as.tensor, args[2].as.i, args[3].as.i,
+                                                 args[4].as.i));
 }
 
 wick_status *infer_embedding_renorm(op_infer *ix) {
@@ -76,9 +79,10 @@ enum { BAG_SUM, BAG_MEAN, BAG_MAX };
 
 typedef struct bags {
     wick_tensor *weight, *indices, *per_sample;
-    wick_tensor *bag_of;     /* of each index */
-    wick_tensor *used;       /* 1 for an index that counts, 0 for padding; NULL: all count */
-    wick_tensor *bag_size;   /* indices that count */
+    wick_tensor *starts;   /* of each bag, in indices */
+    wick_tensor *bag_of;   /* of each index */
+    wick_tensor *used;     /* 1 for an index that counts, 0 for padding; NULL: all count */
+    wick_tensor *bag_size; /* indices that count */
     int64_t count, mode, padding_idx;
     bool scale_grad_by_freq;
 } bags;
@@ -86,29 +90,35 @@ typedef struct bags {
 static bool check_bags(wick_context *c, const bags *x, const wick_tensor *offsets) {
     if (x->weight->ndim != 2) return !FAIL(ctx(c), INVALID_ARGUMENT, "'weight' must be 2-D");
     if (x->indices->ndim != 1 || offsets->ndim != 1)
-        return !FAIL(ctx(c), INVALID_ARGUMENT, "embedding_bag: input and offsets have to be 1D Tensors, but got %dD and %dD",
-                     x->indices->ndim, offsets->ndim);
+        return !FAIL(ctx(c), INVALID_ARGUMENT,
+                     "embedding_bag: input and offsets have to be 1D Tensors, but got %dD and %dD", x->indices->ndim,
+                     offsets->ndim);
     if (x->mode < BAG_SUM || x->mode > BAG_MAX)
-        return !FAIL(ctx(c), INVALID_ARGUMENT, "embedding_bag: mode must be 0 (sum), 1 (mean) or 2 (max), got %lld", (long long)x->mode);
+        return !FAIL(ctx(c), INVALID_ARGUMENT, "embedding_bag: mode must be 0 (sum), 1 (mean) or 2 (max), got %lld",
+                     (long long)x->mode);
     if (x->per_sample && x->mode != BAG_SUM)
         return !FAIL(ctx(c), INVALID_ARGUMENT, "embedding_bag: per_sample_weights only supported with mode='sum'");
     return !wick_fail(c, check_indices(x->indices));
 }
 
-/* Bag i ends where bag i + 1 begins. */
+static wick_tensor *count_in_bags(wick_context *c, const bags *x, wick_tensor *each) {
+    return wick_index_add(c, zeros_of(c, x->bag_of, &x->count, 1), 0, x->bag_of, each, NULL);
+}
+
+/* An index is in the bag that began last: as many bags as began up to it, less one. */
 static void place_in_bags(wick_context *c, bags *x, wick_tensor *offsets) {
-    wick_searchsorted_options right = WICK_SEARCHSORTED_OPTIONS_INIT;
-    right.right = true;
-    wick_tensor *starts = cast(c, slice_of(c, offsets, 0, 0, x->count, 1), WICK_I64);
-    wick_tensor *after = wick_searchsorted(c, starts, counting(c, x->indices->numel, x->indices), &right);
-    x->bag_of = wick_sub_scalar(c, after, NUMBER(1), NULL);
-    wick_tensor *ones = wick_ones_like(c, x->bag_of, NULL);
+    wick_dim n = x->indices->numel, room = n + 1; /* an empty bag at the end begins behind the last index */
+    x->starts = cast(c, slice_of(c, offsets, 0, 0, x->count, 1), WICK_I64);
+    wick_tensor *begins = wick_index_add(c, zeros_of(c, x->starts, &room, 1), 0, x->starts,
+                                         x->starts ? wick_ones_like(c, x->starts, NULL) : NULL, NULL);
+    x->bag_of = wick_sub_scalar(c, slice_of(c, wick_cumsum(c, begins, 0, NULL), 0, 0, n, 1), NUMBER(1), NULL);
+    wick_tensor *each = wick_ones_like(c, x->bag_of, NULL);
     if (x->padding_idx >= 0) {
         wick_tensor *counts = wick_ne_scalar(c, x->indices, NUMBER(x->padding_idx));
         x->used = cast_like(c, counts, x->weight);
-        ones = cast_like(c, counts, ones);
+        each = cast_like(c, counts, each);
     }
-    x->bag_size = wick_index_add(c, zeros_of(c, x->bag_of, &x->count, 1), 0, x->bag_of, ones, NULL);
+    x->bag_size = count_in_bags(c, x, each);
 }
 
 static wick_tensor *rows_of_bags(wick_context *c, const bags *x) {
@@ -131,10 +141,10 @@ static wick_tensor *sum_of_bags(wick_context *c, const bags *x) {
 
 /* A matrix of the bags' indices, padded to the longest bag; *missing marks the padding. */
 static wick_tensor *bags_as_rows(wick_context *c, const bags *x, wick_tensor **missing) {
-    wick_tensor *whole = wick_bincount(c, x->bag_of, NULL, NULL);
+    wick_tensor *whole = count_in_bags(c, x, wick_ones_like(c, x->bag_of, NULL));
     int64_t longest = x->indices->numel ? wick_item_int(c, wick_max(c, whole)) : 1;
-    wick_tensor *starts = wick_searchsorted(c, x->bag_of, counting(c, x->count, x->bag_of), NULL);
-    wick_tensor *within = wick_sub(c, counting(c, x->indices->numel, x->bag_of), wick_index_select(c, starts, 0, x->bag_of), NULL);
+    wick_tensor *first = wick_index_select(c, x->starts, 0, x->bag_of);
+    wick_tensor *within = wick_sub(c, counting(c, x->indices->numel, x->bag_of), first, NULL);
     wick_tensor *matrix = zeros_of(c, x->indices, (wick_dim[]){x->count, longest}, 2);
     wick_tensor *empty = wick_fill(c, wick_eq(c, matrix, matrix), wick_value_bool(true));
     wick_tensor *at[] = {x->bag_of, within};
@@ -157,8 +167,12 @@ static wick_tensor *max_of_bags(wick_context *c, const bags *x, wick_tensor **ma
 
 static void embed_bags(wick_context *c, const wick_value *args, wick_value *rets, int64_t padding_idx) {
     wick_tensor *offsets = args[2].as.tensor;
-    bags x = {.weight = self_of(args), .indices = args[1].as.tensor, .per_sample = arg_tensor(args, 6), .mode = args[4].as.i,
-              .padding_idx = padding_idx, .scale_grad_by_freq = args[3].as.i};
+    bags x = {.weight = self_of(args),
+              .indices = args[1].as.tensor,
+              .per_sample = arg_tensor(args, 6),
+              .mode = args[4].as.i,
+              .padding_idx = padding_idx,
+              .scale_grad_by_freq = args[3].as.i};
     if (args[5].as.i) FAIL(ctx(c), UNSUPPORTED, "embedding_bag: sparse gradients are not supported");
     if (wick_failed(c) || !check_bags(c, &x, offsets)) return;
     x.count = offsets->numel - (args[7].as.i != 0);
@@ -181,7 +195,8 @@ void compose_embedding_bag_padding_idx(wick_context *c, const wick_value *args, 
     if (args[8].tag != WICK_TAG_NONE) {
         padding = args[8].as.i + (args[8].as.i < 0 ? rows : 0);
         if (padding < 0 || padding >= rows) {
-            FAIL(ctx(c), OUT_OF_RANGE, "padding_idx must be within the number of embeddings, -%lld through %lld but got %lld",
+            FAIL(ctx(c), OUT_OF_RANGE,
+                 "padding_idx must be within the number of embeddings, -%lld through %lld but got %lld",
                  (long long)rows, (long long)rows - 1, (long long)args[8].as.i);
             return;
         }
@@ -215,6 +230,7 @@ void compose_embedding_bag_per_sample_backward(wick_context *c, const wick_value
     wick_tensor *rows = wick_index_select(c, args[1].as.tensor, 0, args[2].as.tensor);
     wick_tensor *own = wick_index_select(c, self_of(args), 0, args[4].as.tensor);
     wick_tensor *products = sum_dims(c, wick_mul(c, rows, own), (int64_t[]){1}, 1, false);
-    if (args[6].as.i >= 0) products = wick_masked_fill(c, products, wick_eq_scalar(c, args[2].as.tensor, args[6]), NUMBER(0));
+    if (args[6].as.i >= 0)
+        products = wick_masked_fill(c, products, wick_eq_scalar(c, args[2].as.tensor, args[6]), NUMBER(0));
     give(rets, products);
 }

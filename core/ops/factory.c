@@ -62,10 +62,11 @@ void compose_empty(wick_context *c, const wick_value *args, wick_value *rets) {
         give(rets, make_formatted(c, &o, (int)args[0].count, args[0].as.ints, format, NULL));
 }
 
-static wick_tensor *make_strided(wick_context *c, const options *o, const wick_value *sizes, const wick_value *strides) {
+static wick_tensor *make_strided(wick_context *c, const options *o, const wick_value *sizes,
+                                 const wick_value *strides) {
     if (sizes->count == strides->count) return make(c, o, (int)sizes->count, sizes->as.ints, strides->as.ints);
-    FAIL(ctx(c), INVALID_ARGUMENT, "dimensionality of sizes (%u) must match dimensionality of strides (%u)", sizes->count,
-         strides->count);
+    FAIL(ctx(c), INVALID_ARGUMENT, "dimensionality of sizes (%u) must match dimensionality of strides (%u)",
+         sizes->count, strides->count);
     return NULL;
 }
 
@@ -95,7 +96,9 @@ static wick_tensor *new_empty(wick_context *c, const wick_value *args, const wic
 void compose_empty_like(wick_context *c, const wick_value *args, wick_value *rets) {
     give(rets, empty_like(c, self_of(args), args + 1));
 }
-void compose_new_empty(wick_context *c, const wick_value *args, wick_value *rets) { give(rets, new_empty(c, args, args + 2)); }
+void compose_new_empty(wick_context *c, const wick_value *args, wick_value *rets) {
+    give(rets, new_empty(c, args, args + 2));
+}
 
 /* ---- constants ---- */
 static void give_filled(wick_context *c, wick_value *rets, wick_tensor *t, wick_value value) {
@@ -108,7 +111,9 @@ static void fresh_filled(wick_context *c, const wick_value *args, wick_value *re
         give_filled(c, rets, make(c, &o, (int)args[0].count, args[0].as.ints, NULL), value);
 }
 
-void compose_zeros(wick_context *c, const wick_value *args, wick_value *rets) { fresh_filled(c, args, rets, NUMBER(0)); }
+void compose_zeros(wick_context *c, const wick_value *args, wick_value *rets) {
+    fresh_filled(c, args, rets, NUMBER(0));
+}
 void compose_ones(wick_context *c, const wick_value *args, wick_value *rets) { fresh_filled(c, args, rets, NUMBER(1)); }
 
 /* The dtype of a factory whose result holds a number. */
@@ -160,7 +165,8 @@ static wick_dtype dtype_or(const wick_value *v, wick_dtype fallback) {
 static bool is_whole(const wick_value *v) { return v->tag == WICK_TAG_I64 || v->tag == WICK_TAG_BOOL; }
 
 static wick_status *arange_length(const wick_value *args, wick_dtype dtype, wick_dim *out) {
-    double start = wick_value_as_double(&args[0]), end = wick_value_as_double(&args[1]), step = wick_value_as_double(&args[2]);
+    double start = wick_value_as_double(&args[0]), end = wick_value_as_double(&args[1]),
+           step = wick_value_as_double(&args[2]);
     if (step == 0) return WICK_ERROR(WICK_INVALID_ARGUMENT, "step must be nonzero");
     if (!isfinite(start) || !isfinite(end))
         return WICK_ERROR(WICK_INVALID_ARGUMENT, "unsupported range: %g -> %g", start, end);
@@ -185,7 +191,8 @@ wick_status *infer_arange(op_infer *ix) {
     return arange_length(a, m->dtype, &m->sizes[0]);
 }
 
-static void arange_between(wick_context *c, wick_value start, wick_value end, const wick_value *options, wick_value *rets) {
+static void arange_between(wick_context *c, wick_value start, wick_value end, const wick_value *options,
+                           wick_value *rets) {
     wick_value args[7] = {start, end, wick_value_int(1)};
     memcpy(args + 3, options, 4 * sizeof *options);
     give(rets, op_call1(c, OP_ID_arange_range, args, 7));
@@ -205,21 +212,33 @@ static wick_status *infer_space(op_infer *ix, int dtype_arg) {
     if (a[2].as.i < 0) return WICK_ERROR(WICK_INVALID_ARGUMENT, "number of steps must be non-negative");
     m->dtype = dtype_or(&a[dtype_arg], !complex ? floating : floating == WICK_F64 ? WICK_C128 : WICK_C64);
     if (complex && !wick_dtype_is_complex(m->dtype))
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "inferred dtype complex can't be safely cast to passed dtype %s", wick_dtype_name(m->dtype));
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "inferred dtype complex can't be safely cast to passed dtype %s",
+                          wick_dtype_name(m->dtype));
     m->ndim = 1;
     m->sizes[0] = a[2].as.i;
     return NULL;
 }
 wick_status *infer_linspace(op_infer *ix) { return infer_space(ix, 3); }
-wick_status *infer_logspace(op_infer *ix) { return infer_space(ix, 4); }
+wick_status *infer_logspace(op_infer *ix) {
+    WICK_TRY(infer_space(ix, 4));
+    ix->decompose = wick_dtype_is_complex(ix->outs[0].dtype);
+    return NULL;
+}
+
+/* (start, end, steps, base, dtype, layout, device, pin_memory) */
+void compose_logspace(wick_context *c, const wick_value *args, wick_value *rets) {
+    wick_value exponents[7] = {args[0], args[1], args[2]};
+    memcpy(exponents + 3, args + 4, 4 * sizeof *args);
+    give(rets, wick_pow_scalar_base(c, args[3], op_call1(c, OP_ID_linspace, exponents, 7)));
+}
 
 /* A bound given as a 0-dim tensor is read. */
 static bool read_bound(wick_context *c, wick_value *v, const char *name, const char *which) {
     if (v->tag != WICK_TAG_TENSOR) return true;
     if (v->as.tensor->ndim)
         return !FAIL(ctx(c), INVALID_ARGUMENT,
-                     "%s only supports 0-dimensional start and end tensors, but got %s with %d dimension(s).", name, which,
-                     v->as.tensor->ndim);
+                     "%s only supports 0-dimensional start and end tensors, but got %s with %d dimension(s).", name,
+                     which, v->as.tensor->ndim);
     return tensor_scalar(ctx(c), v->as.tensor, v);
 }
 
@@ -227,7 +246,8 @@ static void space_between_tensors(wick_context *c, const wick_value *args, wick_
                                   const char *name) {
     wick_value read[8];
     memcpy(read, args, sizeof *read * (size_t)nargs);
-    if (read_bound(c, &read[0], name, "start") && read_bound(c, &read[1], name, "end")) give(rets, op_call1(c, id, read, nargs));
+    if (read_bound(c, &read[0], name, "start") && read_bound(c, &read[1], name, "end"))
+        give(rets, op_call1(c, id, read, nargs));
 }
 void compose_linspace_tensor(wick_context *c, const wick_value *args, wick_value *rets) {
     space_between_tensors(c, args, rets, OP_ID_linspace, 7, "linspace");
@@ -239,7 +259,8 @@ void compose_logspace_tensor(wick_context *c, const wick_value *args, wick_value
 /* ---- patterns ---- */
 static wick_status *infer_matrix(op_infer *ix, int64_t rows, int64_t columns, int dtype_arg) {
     if (rows < 0 || columns < 0)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "n must be greater or equal to 0, got %lld", (long long)(rows < 0 ? rows : columns));
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "n must be greater or equal to 0, got %lld",
+                          (long long)(rows < 0 ? rows : columns));
     meta_set(&ix->outs[0], dtype_or(&ix->args[dtype_arg], ctx(ix->c)->dtype), 2, (wick_dim[]){rows, columns});
     return NULL;
 }
@@ -275,8 +296,9 @@ static wick_status *infer_triangle_indices(op_infer *ix, bool upper) {
     int64_t rows = a[0].as.i, columns = a[1].as.i, offset = a[2].as.i;
     if (rows < 0) return WICK_ERROR(WICK_INVALID_ARGUMENT, "row must be non-negative, got%lld", (long long)rows);
     if (columns < 0) return WICK_ERROR(WICK_INVALID_ARGUMENT, "col must be non-negative, got%lld", (long long)columns);
-    wick_dim n = upper ? wick_dim_sub(wick_dim_mul(rows, columns), below_diagonal(rows, columns, wick_dim_sub(offset, 1)))
-                       : below_diagonal(rows, columns, offset);
+    wick_dim n = upper
+                     ? wick_dim_sub(wick_dim_mul(rows, columns), below_diagonal(rows, columns, wick_dim_sub(offset, 1)))
+                     : below_diagonal(rows, columns, offset);
     meta_set(&ix->outs[0], dtype_or(&a[3], WICK_I64), 2, (wick_dim[]){2, n});
     return NULL;
 }
@@ -317,13 +339,16 @@ static wick_tensor *kaiser(wick_context *c, wick_tensor *at, double last) {
 }
 
 /* A periodic window is a symmetric one that is longer by one, cut. */
-static void window(wick_context *c, const wick_value *args, wick_value *rets, int options_at, const char *name, window_fn fn) {
+static void window(wick_context *c, const wick_value *args, wick_value *rets, int options_at, const char *name,
+                   window_fn fn) {
     wick_arange_options range = WICK_ARANGE_OPTIONS_INIT;
     bool periodic = options_at == 1 || args[1].as.i;
     wick_dim n = args[0].as.i;
     options o;
     if (!fresh_options(c, args + options_at, ctx(c)->dtype, &o)) return;
-    if (n < 0) FAIL(ctx(c), INVALID_ARGUMENT, "%s requires non-negative window_length, got window_length=%lld", name, (long long)n);
+    if (n < 0)
+        FAIL(ctx(c), INVALID_ARGUMENT, "%s requires non-negative window_length, got window_length=%lld", name,
+             (long long)n);
     if (!wick_dtype_is_differentiable(o.dtype))
         FAIL(ctx(c), INVALID_ARGUMENT, "%s expects floating point dtypes, got: %s", name, wick_dtype_name(o.dtype));
     if (wick_failed(c)) return;
@@ -333,12 +358,12 @@ static void window(wick_context *c, const wick_value *args, wick_value *rets, in
     give(rets, cast(c, fn(c, at, (double)(n - 1 + periodic)), o.dtype));
 }
 
-#define WINDOW(name)                                                                                 \
-    void compose_##name##_window(wick_context *c, const wick_value *args, wick_value *rets) {        \
-        window(c, args, rets, 1, #name "_window", name);                                             \
-    }                                                                                                \
+#define WINDOW(name)                                                                                   \
+    void compose_##name##_window(wick_context *c, const wick_value *args, wick_value *rets) {          \
+        window(c, args, rets, 1, #name "_window", name);                                               \
+    }                                                                                                  \
     void compose_##name##_window_periodic(wick_context *c, const wick_value *args, wick_value *rets) { \
-        window(c, args, rets, 2, #name "_window", name);                                             \
+        window(c, args, rets, 2, #name "_window", name);                                               \
     }
 WINDOW(hann)
 WINDOW(hamming)
@@ -350,7 +375,8 @@ WINDOW(kaiser)
 void compose_fill_tensor(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *value = args[1].as.tensor;
     if (value->ndim)
-        FAIL(ctx(c), INVALID_ARGUMENT, "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.", value->ndim);
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.", value->ndim);
     else
         give(rets, wick_copy_(c, wick_empty_like(c, self_of(args), NULL), value, NULL));
 }

@@ -13,17 +13,22 @@ wick_status *geometry_resolve(const int64_t *shape, int ndim, int64_t numel, wic
     if (ndim > WICK_MAX_DIMS) return WICK_ERROR(WICK_INVALID_ARGUMENT, "a shape of %d dimensions is too long", ndim);
     for (int i = 0; i < ndim; ++i) {
         out[i] = shape[i];
-        if (shape[i] == -1 && unknown >= 0) return WICK_ERROR(WICK_INVALID_ARGUMENT, "only one dimension can be inferred");
-        if (shape[i] < -1) return WICK_ERROR(WICK_INVALID_ARGUMENT, "invalid shape dimension %lld", (long long)shape[i]);
-        if (shape[i] == -1) unknown = i;
-        else known = wick_dim_mul(known, shape[i]);
+        if (shape[i] == -1 && unknown >= 0)
+            return WICK_ERROR(WICK_INVALID_ARGUMENT, "only one dimension can be inferred");
+        if (shape[i] < -1)
+            return WICK_ERROR(WICK_INVALID_ARGUMENT, "invalid shape dimension %lld", (long long)shape[i]);
+        if (shape[i] == -1)
+            unknown = i;
+        else
+            known = wick_dim_mul(known, shape[i]);
     }
     if (unknown < 0) return known == numel ? NULL : cannot_resolve(shape, ndim, numel);
     if (known == 0 && numel == 0)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                          "cannot reshape tensor of 0 elements into shape %s because the unspecified dimension size -1 can be "
-                          "any value and is ambiguous",
-                          format_sizes(ndim, shape, text, sizeof text));
+        return WICK_ERROR(
+            WICK_INVALID_ARGUMENT,
+            "cannot reshape tensor of 0 elements into shape %s because the unspecified dimension size -1 can be "
+            "any value and is ambiguous",
+            format_sizes(ndim, shape, text, sizeof text));
     if (known <= 0 || numel % known) return cannot_resolve(shape, ndim, numel);
     out[unknown] = numel / known;
     return NULL;
@@ -63,7 +68,8 @@ bool geometry_view(const wick_tensor *t, int ndim, const wick_dim *sizes, wick_d
     return at < 0;
 }
 
-void geometry_slice(wick_dim size, const wick_value *start, const wick_value *end, int64_t *out_start, int64_t *out_length) {
+void geometry_slice(wick_dim size, const wick_value *start, const wick_value *end, int64_t *out_start,
+                    int64_t *out_length) {
     int64_t a = wick_value_is_none(start) ? 0 : start->as.i, b = wick_value_is_none(end) ? INT64_MAX : end->as.i;
     if (a < 0) a += size;
     if (b < 0) b += size;
@@ -124,7 +130,10 @@ wick_status *geometry_format(wick_memory_format format, const wick_tensor *t, in
     }
     for (int i = 0; i < ndim; ++i) order[i] = ndim - 1 - i;
     if (format == WICK_PRESERVE_FORMAT && t) order_in_memory(t, order);
-    strides_in_order(ndim, sizes, format == WICK_CHANNELS_LAST ? order_2d : format == WICK_CHANNELS_LAST_3D ? order_3d : order,
+    strides_in_order(ndim, sizes,
+                     format == WICK_CHANNELS_LAST      ? order_2d
+                     : format == WICK_CHANNELS_LAST_3D ? order_3d
+                                                       : order,
                      strides);
     return NULL;
 }

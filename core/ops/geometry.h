@@ -9,7 +9,8 @@ wick_status *geometry_resolve(const int64_t *shape, int ndim, int64_t numel, wic
 /* Strides with which t's elements, unmoved, have the given sizes; false if there are none. */
 bool geometry_view(const wick_tensor *t, int ndim, const wick_dim *sizes, wick_dim *strides);
 /* start and end of a slice (None: the ends; negative: from the end), clamped. */
-void geometry_slice(wick_dim size, const wick_value *start, const wick_value *end, int64_t *out_start, int64_t *out_length);
+void geometry_slice(wick_dim size, const wick_value *start, const wick_value *end, int64_t *out_start,
+                    int64_t *out_length);
 /* True if the elements fill a block of memory, each once (PyTorch's non-overlapping and dense). */
 bool geometry_dense(const wick_tensor *t);
 /* Strides of a new tensor in a memory format; PRESERVE keeps the order of t's dimensions in memory. */

@@ -29,14 +29,16 @@ static wick_dim size_of(const wick_tensor *t, int dim) { return t->ndim ? t->siz
 static wick_status *check_within(const wick_tensor *index, const wick_tensor *t, int dim, bool all, const char *what) {
     char a[SIZES_TEXT], b[SIZES_TEXT];
     if (rank_of(index) != rank_of(t))
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "Index tensor must have the same number of dimensions as %s tensor", what);
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "Index tensor must have the same number of dimensions as %s tensor",
+                          what);
     for (int d = 0; d < rank_of(index); ++d)
         if ((all || d != dim) && size_of(index, d) > size_of(t, d))
-            return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                              "Size does not match at dimension %d expected index %s to be no larger than %s %s apart from "
-                              "dimension %d",
-                              d, format_sizes(index->ndim, index->sizes, a, sizeof a), what,
-                              format_sizes(t->ndim, t->sizes, b, sizeof b), dim);
+            return WICK_ERROR(
+                WICK_INVALID_ARGUMENT,
+                "Size does not match at dimension %d expected index %s to be no larger than %s %s apart from "
+                "dimension %d",
+                d, format_sizes(index->ndim, index->sizes, a, sizeof a), what,
+                format_sizes(t->ndim, t->sizes, b, sizeof b), dim);
     return NULL;
 }
 
@@ -68,7 +70,8 @@ wick_status *infer_scatter_add(op_infer *ix) { return infer_scatter_named(ix, "s
 static wick_status *check_reduce(const wick_value *reduce, const char *const *names) {
     for (int i = 0; names[i]; ++i)
         if (!strcmp(reduce->as.string, names[i])) return NULL;
-    return WICK_ERROR(WICK_INVALID_ARGUMENT, "reduce argument %s is not one of those that the operator knows", reduce->as.string);
+    return WICK_ERROR(WICK_INVALID_ARGUMENT, "reduce argument %s is not one of those that the operator knows",
+                      reduce->as.string);
 }
 
 wick_status *infer_scatter_reduce(op_infer *ix) {
@@ -98,7 +101,8 @@ wick_status *infer_index_select(op_infer *ix) {
     meta_like(m, self);
     if (m->ndim) m->sizes[dim] = index->numel;
     if (!m->ndim && index->numel != 1)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "index_select(): Index to scalar can have only 1 value, got %lld value(s)",
+        return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                          "index_select(): Index to scalar can have only 1 value, got %lld value(s)",
                           (long long)index->numel);
     return NULL;
 }
@@ -117,8 +121,8 @@ static wick_status *infer_index_write(op_infer *ix, const char *name) {
     if (fits) return NULL;
     return WICK_ERROR(WICK_INVALID_ARGUMENT,
                       "%s(): source %s must have the shape of self %s, with %lld elements along dimension %d", name,
-                      format_sizes(source->ndim, source->sizes, a, sizeof a), format_sizes(self->ndim, self->sizes, b, sizeof b),
-                      (long long)index->numel, dim);
+                      format_sizes(source->ndim, source->sizes, a, sizeof a),
+                      format_sizes(self->ndim, self->sizes, b, sizeof b), (long long)index->numel, dim);
 }
 wick_status *infer_index_add(op_infer *ix) { return infer_index_write(ix, "index_add"); }
 wick_status *infer_index_copy(op_infer *ix) { return infer_index_write(ix, "index_copy"); }
@@ -137,8 +141,10 @@ static wick_tensor *spread(wick_context *c, wick_tensor *index, int dim, const w
     return expand_of(c, wick_reshape(c, index, shape, like->ndim), SIZES(like));
 }
 
-typedef wick_tensor *(*scatter_fn)(wick_context *c, wick_tensor *self, int64_t dim, wick_tensor *index, wick_tensor *src);
-static void index_by_scatter(wick_context *c, const wick_value *args, wick_value *rets, wick_tensor *source, scatter_fn by) {
+typedef wick_tensor *(*scatter_fn)(wick_context *c, wick_tensor *self, int64_t dim, wick_tensor *index,
+                                   wick_tensor *src);
+static void index_by_scatter(wick_context *c, const wick_value *args, wick_value *rets, wick_tensor *source,
+                             scatter_fn by) {
     int dim;
     if (!source || wick_fail(c, wrap_dim(args[1].as.i, self_of(args)->ndim, &dim))) return;
     give(rets, by(c, self_of(args), dim, spread(c, args[2].as.tensor, dim, source), source));
@@ -167,7 +173,8 @@ void compose_index_fill_tensor(wick_context *c, const wick_value *args, wick_val
     wick_value number;
     if (value->ndim)
         FAIL(ctx(c), INVALID_ARGUMENT,
-             "index_fill_ only supports a 0-dimensional value tensor, but got tensor with %d dimension(s).", value->ndim);
+             "index_fill_ only supports a 0-dimensional value tensor, but got tensor with %d dimension(s).",
+             value->ndim);
     else if (wick__local_scalar_dense(c, value, &number))
         give(rets, wick_index_fill(c, self_of(args), args[1].as.i, args[2].as.tensor, number));
 }
@@ -177,14 +184,22 @@ void compose_index_select_backward(wick_context *c, const wick_value *args, wick
     give(rets, wick_index_add(c, zeros, args[2].as.i, args[3].as.tensor, self_of(args), NULL));
 }
 
+/* Positions counted from the end become positions from the start. */
+static wick_tensor *from_start(wick_context *c, wick_tensor *index, wick_dim size) {
+    wick_tensor *behind = cast_like(c, wick_lt_scalar(c, index, NUMBER(0)), index);
+    return wick_add(c, index, wick_mul_scalar(c, behind, NUMBER(size)), NULL);
+}
+
 void compose_take_along_dim(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *self = self_of(args), *index = args[1].as.tensor;
     wick_dim a[WICK_MAX_DIMS], b[WICK_MAX_DIMS];
     int dim, na = self->ndim, nb = index->ndim;
-    if (args[2].tag == WICK_TAG_NONE) return give(rets, wick_gather(c, flat(c, self), 0, flat(c, index), NULL));
+    if (args[2].tag == WICK_TAG_NONE)
+        return give(rets, wick_gather(c, flat(c, self), 0, from_start(c, flat(c, index), self->numel), NULL));
     if (na != nb)
-        FAIL(ctx(c), INVALID_ARGUMENT, "torch.take_along_dim(): input and indices should have the same number of dimensions, but "
-                                       "got %d dimensions for input, and %d dimensions for indices",
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             "torch.take_along_dim(): input and indices should have the same number of dimensions, but "
+             "got %d dimensions for input, and %d dimensions for indices",
              na, nb);
     if (wick_failed(c) || wick_fail(c, wrap_dim(args[2].as.i, na, &dim))) return;
     memcpy(a, self->sizes, sizeof *a * (size_t)na);
@@ -193,7 +208,8 @@ void compose_take_along_dim(wick_context *c, const wick_value *args, wick_value 
     if (wick_fail(c, infer_broadcast(&na, a, index->ndim, index->sizes)) ||
         wick_fail(c, infer_broadcast(&nb, b, self->ndim, self->sizes)))
         return;
-    give(rets, wick_gather(c, expand_of(c, self, b, (size_t)nb), dim, expand_of(c, index, a, (size_t)na), NULL));
+    index = from_start(c, expand_of(c, index, a, (size_t)na), self->sizes[dim]);
+    give(rets, wick_gather(c, expand_of(c, self, b, (size_t)nb), dim, index, NULL));
 }
 
 /* ---- index tensors: x[i, :, j] ---- */
@@ -204,7 +220,9 @@ static wick_status *shapes_differ(const wick_value *indices) {
     for (uint32_t i = 0; i < indices->count; ++i) {
         const wick_tensor *t = indices->as.tensors[i];
         size_t used = strlen(all);
-        if (t) snprintf(all + used, sizeof all - used, "%s%s", used ? ", " : "", format_sizes(t->ndim, t->sizes, text, sizeof text));
+        if (t)
+            snprintf(all + used, sizeof all - used, "%s%s", used ? ", " : "",
+                     format_sizes(t->ndim, t->sizes, text, sizeof text));
     }
     return WICK_ERROR(WICK_INVALID_ARGUMENT,
                       "shape mismatch: indexing tensors could not be broadcast together with shapes %s", all);
@@ -262,10 +280,11 @@ wick_status *infer_index_put(op_infer *ix) {
     char a[SIZES_TEXT], b[SIZES_TEXT];
     meta_like(&ix->outs[0], self);
     if (values->dtype != self->dtype)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                          "Index put requires the source and destination dtypes match, got %s for the destination and %s for the "
-                          "source.",
-                          wick_dtype_name((wick_dtype)self->dtype), wick_dtype_name((wick_dtype)values->dtype));
+        return WICK_ERROR(
+            WICK_INVALID_ARGUMENT,
+            "Index put requires the source and destination dtypes match, got %s for the destination and %s for the "
+            "source.",
+            wick_dtype_name((wick_dtype)self->dtype), wick_dtype_name((wick_dtype)values->dtype));
     WICK_TRY(check_indices(self, &ix->args[1], &ix->decompose));
     if (ix->decompose) return NULL;
     WICK_TRY(selected_shape(self, &ix->args[1], &selected));
@@ -292,7 +311,8 @@ static size_t expand_masks(wick_context *c, const wick_tensor *self, const wick_
         for (int d = 0; d < t->ndim; ++d)
             if (t->sizes[d] != self->sizes[(int)n + d]) {
                 FAIL(ctx(c), OUT_OF_RANGE,
-                     "The shape of the mask at index %d does not match the shape of the indexed tensor at index %d", d, (int)n + d);
+                     "The shape of the mask at index %d does not match the shape of the indexed tensor at index %d", d,
+                     (int)n + d);
                 return 0;
             }
         wick_tensor *places = wick_nonzero(c, t);
@@ -312,8 +332,8 @@ void compose_index(wick_context *c, const wick_value *args, wick_value *rets) {
     if (!wick_failed(c)) give(rets, wick_index(c, self_of(args), indices, n));
 }
 
-static wick_tensor *put_at(wick_context *c, wick_tensor *self, wick_tensor *const *indices, size_t n, wick_tensor *values,
-                           bool accumulate) {
+static wick_tensor *put_at(wick_context *c, wick_tensor *self, wick_tensor *const *indices, size_t n,
+                           wick_tensor *values, bool accumulate) {
     wick_index_put_options o = WICK_INDEX_PUT_OPTIONS_INIT;
     o.accumulate = accumulate;
     return wick_index_put(c, self, indices, n, values, &o);
@@ -383,8 +403,9 @@ wick_status *infer_put(op_infer *ix) {
                           wick_dtype_name((wick_dtype)index->dtype));
     WICK_TRY(check_same_dtype(self, source, "put_"));
     if (source->numel != index->numel)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "put_(): Expected source and index to have the same number of elements, but got "
-                                                 "source.numel() = %lld, index.numel() = %lld",
+        return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                          "put_(): Expected source and index to have the same number of elements, but got "
+                          "source.numel() = %lld, index.numel() = %lld",
                           (long long)source->numel, (long long)index->numel);
     if (self->numel == 0 && index->numel)
         return WICK_ERROR(WICK_OUT_OF_RANGE, "put_(): Tried to put elements into an empty tensor");
@@ -399,7 +420,8 @@ void compose_take(wick_context *c, const wick_value *args, wick_value *rets) {
 
 void compose_put(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *self = self_of(args), *index = flat(c, args[1].as.tensor);
-    wick_tensor *out = wick_failed(c) ? NULL : put_at(c, flat(c, self), &index, 1, flat(c, args[2].as.tensor), args[3].as.i);
+    wick_tensor *out =
+        wick_failed(c) ? NULL : put_at(c, flat(c, self), &index, 1, flat(c, args[2].as.tensor), args[3].as.i);
     give(rets, wick_view_as(c, out, self));
 }
 
@@ -450,22 +472,26 @@ void compose_masked_scatter_backward(wick_context *c, const wick_value *args, wi
 }
 
 void compose_nonzero_numpy(wick_context *c, const wick_value *args, wick_value *rets) {
-    wick_tensor *t = self_of(args)->ndim ? self_of(args) : wick_unsqueeze(c, self_of(args), 0), *const *columns;
+    wick_tensor *t = self_of(args)->ndim ? self_of(args) : wick_unsqueeze(c, self_of(args), 0), *const * columns;
     size_t n = unbind_of(c, wick_nonzero(c, t), 1, &columns);
     if (!wick_failed(c)) give_list(rets, columns, n);
 }
 
-void compose_argwhere(wick_context *c, const wick_value *args, wick_value *rets) { give(rets, wick_nonzero(c, self_of(args))); }
+void compose_argwhere(wick_context *c, const wick_value *args, wick_value *rets) {
+    give(rets, wick_nonzero(c, self_of(args)));
+}
 
 void compose_one_hot(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *self = self_of(args);
     int64_t classes = args[1].as.i, highest = 0;
     wick_dim sizes[WICK_MAX_DIMS + 1];
-    if (self->dtype != WICK_I64) FAIL(ctx(c), INVALID_ARGUMENT, "one_hot is only applicable to index tensor of type LongTensor.");
+    if (self->dtype != WICK_I64)
+        FAIL(ctx(c), INVALID_ARGUMENT, "one_hot is only applicable to index tensor of type LongTensor.");
     if (!self->numel && classes <= 0)
         FAIL(ctx(c), INVALID_ARGUMENT, "Can not infer total number of classes from empty tensor.");
     if (!wick_failed(c) && self->numel) {
-        if (wick_item_int(c, wick_min(c, self)) < 0) FAIL(ctx(c), INVALID_ARGUMENT, "Class values must be non-negative.");
+        if (wick_item_int(c, wick_min(c, self)) < 0)
+            FAIL(ctx(c), INVALID_ARGUMENT, "Class values must be non-negative.");
         highest = wick_item_int(c, wick_max(c, self));
     }
     if (classes == -1) classes = highest + 1;

@@ -7,14 +7,17 @@
 static wick_tensor *self_of(const wick_value *args) { return args[0].as.tensor; }
 
 /* ---- cat and stack ---- */
-static bool skipped(const wick_tensor *t) { return t->ndim == 1 && t->sizes[0] == 0; /* fits any shape, for history's sake */ }
+static bool skipped(const wick_tensor *t) {
+    return t->ndim == 1 && t->sizes[0] == 0; /* fits any shape, for history's sake */
+}
 
 static wick_status *cat_sizes(const wick_value *list, int64_t dim, int *out_dim, op_meta *m) {
     const wick_tensor *first = NULL;
     for (uint32_t i = 0; i < list->count; ++i) {
         const wick_tensor *t = list->as.tensors[i];
         if (!t->ndim)
-            return WICK_ERROR(WICK_INVALID_ARGUMENT, "zero-dimensional tensor (at position %u) cannot be concatenated", i);
+            return WICK_ERROR(WICK_INVALID_ARGUMENT, "zero-dimensional tensor (at position %u) cannot be concatenated",
+                              i);
         if (skipped(t)) continue;
         if (!first) {
             first = t;
@@ -23,13 +26,15 @@ static wick_status *cat_sizes(const wick_value *list, int64_t dim, int *out_dim,
             continue;
         }
         if (t->ndim != m->ndim)
-            return WICK_ERROR(WICK_INVALID_ARGUMENT, "Tensors must have same number of dimensions: got %d and %d", m->ndim, t->ndim);
+            return WICK_ERROR(WICK_INVALID_ARGUMENT, "Tensors must have same number of dimensions: got %d and %d",
+                              m->ndim, t->ndim);
         for (int d = 0; d < t->ndim; ++d)
             if (d != *out_dim && t->sizes[d] != m->sizes[d])
-                return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                                  "Sizes of tensors must match except in dimension %d. Expected size %lld but got size %lld for "
-                                  "tensor number %u in the list.",
-                                  *out_dim, (long long)m->sizes[d], (long long)t->sizes[d], i);
+                return WICK_ERROR(
+                    WICK_INVALID_ARGUMENT,
+                    "Sizes of tensors must match except in dimension %d. Expected size %lld but got size %lld for "
+                    "tensor number %u in the list.",
+                    *out_dim, (long long)m->sizes[d], (long long)t->sizes[d], i);
         m->sizes[*out_dim] = wick_dim_add(m->sizes[*out_dim], t->sizes[*out_dim]);
     }
     if (!first) {
@@ -90,7 +95,8 @@ void compose_stack(wick_context *c, const wick_value *args, wick_value *rets) {
     for (uint32_t i = 0; items && i < list->count; ++i) {
         wick_tensor *t = list->as.tensors[i];
         if (t->ndim != first->ndim || memcmp(t->sizes, first->sizes, sizeof *t->sizes * t->ndim)) {
-            FAIL(ctx(c), INVALID_ARGUMENT, "stack expects each tensor to be equal size, but got %s at entry 0 and %s at entry %u",
+            FAIL(ctx(c), INVALID_ARGUMENT,
+                 "stack expects each tensor to be equal size, but got %s at entry 0 and %s at entry %u",
                  format_sizes(first->ndim, first->sizes, a, sizeof a), format_sizes(t->ndim, t->sizes, b, sizeof b), i);
             return;
         }
@@ -114,10 +120,18 @@ static wick_tensor *as_column(wick_context *c, wick_tensor *t) {
     return t->ndim > 1 ? t : wick_reshape(c, t, (int64_t[]){t->numel, 1}, 2);
 }
 
-void compose_hstack(wick_context *c, const wick_value *args, wick_value *rets) { cat_mapped(c, args, rets, wick_atleast_1d, 1); }
-void compose_vstack(wick_context *c, const wick_value *args, wick_value *rets) { cat_mapped(c, args, rets, wick_atleast_2d, 0); }
-void compose_dstack(wick_context *c, const wick_value *args, wick_value *rets) { cat_mapped(c, args, rets, wick_atleast_3d, 2); }
-void compose_column_stack(wick_context *c, const wick_value *args, wick_value *rets) { cat_mapped(c, args, rets, as_column, 1); }
+void compose_hstack(wick_context *c, const wick_value *args, wick_value *rets) {
+    cat_mapped(c, args, rets, wick_atleast_1d, 1);
+}
+void compose_vstack(wick_context *c, const wick_value *args, wick_value *rets) {
+    cat_mapped(c, args, rets, wick_atleast_2d, 0);
+}
+void compose_dstack(wick_context *c, const wick_value *args, wick_value *rets) {
+    cat_mapped(c, args, rets, wick_atleast_3d, 2);
+}
+void compose_column_stack(wick_context *c, const wick_value *args, wick_value *rets) {
+    cat_mapped(c, args, rets, as_column, 1);
+}
 
 /* Every block gets zero columns on either side; then the rows are joined. */
 void compose_block_diag(wick_context *c, const wick_value *args, wick_value *rets) {
@@ -165,13 +179,16 @@ wick_status *infer_repeat(op_infer *ix) {
     op_meta *m = &ix->outs[0];
     int lead = (int)ix->args[1].count - t->ndim;
     if (lead < 0 || ix->args[1].count > WICK_MAX_DIMS)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "Number of dimensions of repeat dims can not be smaller than number of "
-                                                 "dimensions of tensor");
+        return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                          "Number of dimensions of repeat dims can not be smaller than number of "
+                          "dimensions of tensor");
     m->dtype = (wick_dtype)t->dtype;
     m->ndim = (int)ix->args[1].count;
     for (int i = 0; i < m->ndim; ++i) {
         int64_t times = ix->args[1].as.ints[i];
-        if (times < 0) return WICK_ERROR(WICK_INVALID_ARGUMENT, "Trying to create tensor with negative dimension %lld", (long long)times);
+        if (times < 0)
+            return WICK_ERROR(WICK_INVALID_ARGUMENT, "Trying to create tensor with negative dimension %lld",
+                              (long long)times);
         m->sizes[i] = wick_dim_mul(i < lead ? 1 : t->sizes[i - lead], times);
     }
     return NULL;
@@ -216,14 +233,17 @@ static wick_tensor *interleaved(wick_context *c, wick_tensor *t, wick_tensor *re
                                 const wick_value *output_size) {
     wick_repeat_interleave_counts_options o = WICK_REPEAT_INTERLEAVE_COUNTS_OPTIONS_INIT;
     int d = 0;
-    if (wick_value_is_none(dim)) t = flat(c, t);
-    else if (t->ndim == 0) t = wick_unsqueeze(c, t, 0);
+    if (wick_value_is_none(dim))
+        t = flat(c, t);
+    else if (t->ndim == 0)
+        t = wick_unsqueeze(c, t, 0);
     if (!t || (dim->tag != WICK_TAG_NONE && wick_fail(c, wrap_dim(dim->as.i, t->ndim, &d)))) return NULL;
     if (repeats->ndim == 0 || (repeats->ndim == 1 && repeats->numel == 1))
         repeats = expand_of(c, wick_reshape(c, repeats, (int64_t[]){1}, 1), &t->sizes[d], 1);
     else if (repeats->ndim != 1 || repeats->numel != t->sizes[d])
-        FAIL(ctx(c), INVALID_ARGUMENT, "repeats must have the same size as input along dim, but got repeats.size(0) = %lld and "
-                                       "input.size(%d) = %lld",
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             "repeats must have the same size as input along dim, but got repeats.size(0) = %lld and "
+             "input.size(%d) = %lld",
              (long long)repeats->numel, d, (long long)t->sizes[d]);
     o.output_size = output_size->tag == WICK_TAG_NONE ? NULL : &output_size->as.i;
     return wick_index_select(c, t, d, wick_repeat_interleave_counts(c, repeats, &o));
@@ -248,7 +268,8 @@ void compose_cartesian_prod(wick_context *c, const wick_value *args, wick_value 
     uint32_t n = args[0].count;
     for (uint32_t i = 0; i < n; ++i)
         if (args[0].as.tensors[i]->ndim != 1)
-            FAIL(ctx(c), INVALID_ARGUMENT, "Expect a 1D vector, but got shape of %d dimensions", args[0].as.tensors[i]->ndim);
+            FAIL(ctx(c), INVALID_ARGUMENT, "Expect a 1D vector, but got shape of %d dimensions",
+                 args[0].as.tensors[i]->ndim);
     if (n == 1) return give(rets, args[0].as.tensors[0]);
     size_t made = wick_meshgrid(c, args[0].as.tensors, n, "ij", &grid);
     wick_tensor **columns = scope_array(ctx(c), made);
@@ -258,10 +279,11 @@ void compose_cartesian_prod(wick_context *c, const wick_value *args, wick_value 
 
 /* Of all r-tuples of positions those that ascend. */
 void compose_combinations(wick_context *c, const wick_value *args, wick_value *rets) {
-    wick_tensor *t = self_of(args), *positions, *const *grid, *keep = NULL;
+    wick_tensor *t = self_of(args), *positions, *const * grid, *keep = NULL;
     int64_t r = args[1].as.i;
     if (t->ndim != 1) FAIL(ctx(c), INVALID_ARGUMENT, "Expect a 1D vector, but got shape of %d dimensions", t->ndim);
-    if (r < 0 || r > WICK_MAX_DIMS) FAIL(ctx(c), INVALID_ARGUMENT, "Expect a non-negative number, but got %lld", (long long)r);
+    if (r < 0 || r > WICK_MAX_DIMS)
+        FAIL(ctx(c), INVALID_ARGUMENT, "Expect a non-negative number, but got %lld", (long long)r);
     if (wick_failed(c)) return;
     if (r == 0) return give(rets, zeros_of(c, t, (int64_t[]){0}, 1));
     wick_tensor *list[WICK_MAX_DIMS];
@@ -288,7 +310,8 @@ wick_status *infer_flip(op_infer *ix) {
     for (uint32_t i = 0; i < ix->args[1].count; ++i) {
         int dim;
         WICK_TRY(wrap_dim(ix->args[1].as.ints[i], self_of(ix->args)->ndim, &dim));
-        if (seen >> dim & 1) return WICK_ERROR(WICK_INVALID_ARGUMENT, "dim %d appears multiple times in the list of dims", dim);
+        if (seen >> dim & 1)
+            return WICK_ERROR(WICK_INVALID_ARGUMENT, "dim %d appears multiple times in the list of dims", dim);
         seen |= UINT64_C(1) << dim;
     }
     return infer_like_self(ix);
@@ -324,12 +347,16 @@ void compose_flip(wick_context *c, const wick_value *args, wick_value *rets) {
 
 static wick_tensor *flip_one(wick_context *c, wick_tensor *t, int64_t dim) { return wick_flip(c, t, &dim, 1); }
 void compose_fliplr(wick_context *c, const wick_value *args, wick_value *rets) {
-    if (self_of(args)->ndim < 2) FAIL(ctx(c), INVALID_ARGUMENT, "Input must be >= 2-d.");
-    else give(rets, flip_one(c, self_of(args), 1));
+    if (self_of(args)->ndim < 2)
+        FAIL(ctx(c), INVALID_ARGUMENT, "Input must be >= 2-d.");
+    else
+        give(rets, flip_one(c, self_of(args), 1));
 }
 void compose_flipud(wick_context *c, const wick_value *args, wick_value *rets) {
-    if (self_of(args)->ndim < 1) FAIL(ctx(c), INVALID_ARGUMENT, "Input must be >= 1-d.");
-    else give(rets, flip_one(c, self_of(args), 0));
+    if (self_of(args)->ndim < 1)
+        FAIL(ctx(c), INVALID_ARGUMENT, "Input must be >= 1-d.");
+    else
+        give(rets, flip_one(c, self_of(args), 0));
 }
 
 static wick_tensor *roll_one(wick_context *c, wick_tensor *t, int64_t shift, int dim) {
@@ -342,8 +369,7 @@ static wick_tensor *roll_one(wick_context *c, wick_tensor *t, int64_t shift, int
 
 void compose_roll(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *t = self_of(args);
-    if (args[2].count == 0)
-        return give(rets, wick_view_as(c, roll_one(c, flat(c, t), args[1].as.ints[0], 0), t));
+    if (args[2].count == 0) return give(rets, wick_view_as(c, roll_one(c, flat(c, t), args[1].as.ints[0], 0), t));
     for (uint32_t i = 0; i < args[1].count && t; ++i) {
         int dim;
         if (wick_fail(c, wrap_dim(args[2].as.ints[i], t->ndim, &dim))) return;
@@ -362,7 +388,8 @@ void compose_rot90(wick_context *c, const wick_value *args, wick_value *rets) {
         return;
     }
     if (t->ndim < 2) FAIL(ctx(c), INVALID_ARGUMENT, "expected total dims >= 2, but got total dims = %d", t->ndim);
-    if (wick_failed(c) || wick_fail(c, wrap_dim(dims[0], t->ndim, &a)) || wick_fail(c, wrap_dim(dims[1], t->ndim, &b))) return;
+    if (wick_failed(c) || wick_fail(c, wrap_dim(dims[0], t->ndim, &a)) || wick_fail(c, wrap_dim(dims[1], t->ndim, &b)))
+        return;
     if (a == b) {
         FAIL(ctx(c), INVALID_ARGUMENT, "expected rotation dims to be different, but got dim0 = %lld and dim1 = %lld",
              (long long)dims[0], (long long)dims[1]);
@@ -381,8 +408,8 @@ static wick_status *diag_embed_sizes(const wick_value *args, op_meta *m, int *ro
     WICK_TRY(wrap_dim(args[2].as.i, t->ndim + 1, row));
     WICK_TRY(wrap_dim(args[3].as.i, t->ndim + 1, column));
     if (*row == *column || !t->ndim)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "diagonal dimensions cannot be identical %lld, %lld", (long long)args[2].as.i,
-                          (long long)args[3].as.i);
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "diagonal dimensions cannot be identical %lld, %lld",
+                          (long long)args[2].as.i, (long long)args[3].as.i);
     m->dtype = (wick_dtype)t->dtype;
     m->ndim = t->ndim + 1;
     wick_dim size = wick_dim_add(t->sizes[t->ndim - 1], offset < 0 ? -offset : offset);

@@ -1,1 +1,12 @@
 /* Rules of matmul.inc. Included by rows.h only. */
+INFER(infer_addbmm) INFER(infer_addmm) INFER(infer_addmv) INFER(infer_addr) INFER(infer_baddbmm) INFER(infer_bmm)
+INFER(infer_cross) INFER(infer_dot) INFER(infer_linear) INFER(infer_mm) INFER(infer_mv) INFER(infer_trace)
+COMPOSE(compose_addbmm) COMPOSE(compose_addmm) COMPOSE(compose_addmv) COMPOSE(compose_addr) COMPOSE(compose_baddbmm)
+COMPOSE(compose_bilinear) COMPOSE(compose_chain_matmul) COMPOSE(compose_cross) COMPOSE(compose_dot)
+COMPOSE(compose_ger) COMPOSE(compose_inner) COMPOSE(compose_kron) COMPOSE(compose_linalg_cross)
+COMPOSE(compose_linalg_matmul) COMPOSE(compose_linear) COMPOSE(compose_matmul) COMPOSE(compose_matrix_power)
+COMPOSE(compose_matrix_power_alias) COMPOSE(compose_mm) COMPOSE(compose_multi_dot) COMPOSE(compose_mv)
+COMPOSE(compose_outer) COMPOSE(compose_tensordot) COMPOSE(compose_trace) COMPOSE(compose_trilinear)
+COMPOSE(compose_vdot) COMPOSE(compose_vecdot)
+GRADIENT(d_addbmm) GRADIENT(d_addmm) GRADIENT(d_addmv) GRADIENT(d_addr) GRADIENT(d_dot) GRADIENT(d_linalg_cross)
+GRADIENT(d_linear) GRADIENT(d_mm) GRADIENT(d_mv) GRADIENT(d_trace) GRADIENT(d_vdot)

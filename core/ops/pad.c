@@ -14,19 +14,21 @@ wick_status *infer_constant_pad(op_infer *ix) {
     char in[SIZES_TEXT], by[SIZES_TEXT];
     if (n % 2) return WICK_ERROR(WICK_INVALID_ARGUMENT, "Length of pad must be even but instead it equals %d", n);
     if (n / 2 > t->ndim)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                          "Length of pad should be no more than twice the number of dimensions of the input. Pad length is %d "
-                          "while the input has %d dimensions.",
-                          n, t->ndim);
+        return WICK_ERROR(
+            WICK_INVALID_ARGUMENT,
+            "Length of pad should be no more than twice the number of dimensions of the input. Pad length is %d "
+            "while the input has %d dimensions.",
+            n, t->ndim);
     meta_like(m, t);
     for (int i = 0; i < n / 2; ++i) {
         int dim = t->ndim - 1 - i;
         m->sizes[dim] = wick_dim_add(m->sizes[dim], wick_dim_add(pad[2 * i], pad[2 * i + 1]));
         if (m->sizes[dim] < 0)
-            return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                              "The input size %s, plus negative padding %s resulted in a negative output size, which is invalid. "
-                              "Check dimension %d of your input.",
-                              format_sizes(t->ndim, t->sizes, in, sizeof in), format_sizes(n, pad, by, sizeof by), dim);
+            return WICK_ERROR(
+                WICK_INVALID_ARGUMENT,
+                "The input size %s, plus negative padding %s resulted in a negative output size, which is invalid. "
+                "Check dimension %d of your input.",
+                format_sizes(t->ndim, t->sizes, in, sizeof in), format_sizes(n, pad, by, sizeof by), dim);
     }
     return NULL;
 }
@@ -61,20 +63,23 @@ static const border reflection = {"reflection_pad", true}, replication = {"repli
 static wick_status *check_border(const wick_tensor *t, const wick_value *pad, const border *b) {
     int spatial = (int)pad->count / 2;
     if (t->ndim != spatial + 1 && t->ndim != spatial + 2)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "Expected %dD or %dD (batch mode) tensor for %s%dd, but got %d dimensions",
-                          spatial + 1, spatial + 2, b->name, spatial, t->ndim);
+        return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                          "Expected %dD or %dD (batch mode) tensor for %s%dd, but got %d dimensions", spatial + 1,
+                          spatial + 2, b->name, spatial, t->ndim);
     for (int i = t->ndim == spatial + 2; i < t->ndim; ++i)
         if (t->sizes[i] == 0)
-            return WICK_ERROR(WICK_INVALID_ARGUMENT, "%s%dd: expected possibly zero batch size and all other non-zero dimensions",
-                              b->name, spatial);
+            return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                              "%s%dd: expected possibly zero batch size and all other non-zero dimensions", b->name,
+                              spatial);
     for (int i = 0; i < spatial; ++i) {
         wick_dim size = t->sizes[t->ndim - 1 - i];
         int64_t before = pad->as.ints[2 * i], after = pad->as.ints[2 * i + 1];
         if (b->reflect && (before >= size || after >= size))
-            return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                              "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding "
-                              "(%lld, %lld) at dimension %d of input of size %lld",
-                              (long long)before, (long long)after, t->ndim - 1 - i, (long long)size);
+            return WICK_ERROR(
+                WICK_INVALID_ARGUMENT,
+                "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding "
+                "(%lld, %lld) at dimension %d of input of size %lld",
+                (long long)before, (long long)after, t->ndim - 1 - i, (long long)size);
         if (size + before + after < 1)
             return WICK_ERROR(WICK_INVALID_ARGUMENT, "input (size %lld) is too small. Calculated output size %lld",
                               (long long)size, (long long)(size + before + after));
@@ -126,14 +131,19 @@ static void pad_border_backward(wick_context *c, const wick_value *args, wick_va
         wick_dim sizes[WICK_MAX_DIMS];
         memcpy(sizes, grad->sizes, sizeof *sizes * grad->ndim);
         sizes[dim] = t->sizes[dim];
-        wick_tensor *at = positions(c, t, t->sizes[dim], args[2].as.ints[2 * i], args[2].as.ints[2 * i + 1], b->reflect);
+        wick_tensor *at =
+            positions(c, t, t->sizes[dim], args[2].as.ints[2 * i], args[2].as.ints[2 * i + 1], b->reflect);
         grad = wick_index_add(c, zeros_of(c, grad, sizes, grad->ndim), dim, at, grad, NULL);
     }
     give(rets, grad);
 }
 
-void compose_reflection_pad(wick_context *c, const wick_value *args, wick_value *rets) { pad_border(c, args, rets, &reflection); }
-void compose_replication_pad(wick_context *c, const wick_value *args, wick_value *rets) { pad_border(c, args, rets, &replication); }
+void compose_reflection_pad(wick_context *c, const wick_value *args, wick_value *rets) {
+    pad_border(c, args, rets, &reflection);
+}
+void compose_replication_pad(wick_context *c, const wick_value *args, wick_value *rets) {
+    pad_border(c, args, rets, &replication);
+}
 void compose_reflection_pad_backward(wick_context *c, const wick_value *args, wick_value *rets) {
     pad_border_backward(c, args, rets, &reflection);
 }
@@ -176,8 +186,9 @@ void compose_pad(wick_context *c, const wick_value *args, wick_value *rets) {
     const char *mode = args[2].as.string;
     uint32_t n = args[1].count;
     if (n % 2 || n > 2u * t->ndim) {
-        FAIL(ctx(c), INVALID_ARGUMENT, "Padding length must be divisible by 2 and at most twice the number of dimensions of the "
-                                       "input");
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             "Padding length must be divisible by 2 and at most twice the number of dimensions of the "
+             "input");
         return;
     }
     if (!strcmp(mode, "constant")) {
@@ -194,5 +205,7 @@ void compose_pad(wick_context *c, const wick_value *args, wick_value *rets) {
     for (int i = 0; fits && i < ARRAY_COUNT(pad_modes); ++i)
         if (!strcmp(mode, pad_modes[i].mode)) return give(rets, pad_modes[i].by_dims[n / 2 - 1](c, t, LIST(args[1])));
     FAIL(ctx(c), UNSUPPORTED,
-         fits ? "Unrecognised padding mode %s" : "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now (%s)", mode);
+         fits ? "Unrecognised padding mode %s"
+              : "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now (%s)",
+         mode);
 }

@@ -10,7 +10,8 @@ static wick_tensor *self_of(const wick_value *args) { return args[0].as.tensor; 
 /* ---- shape rules ---- */
 static wick_status *want_floating(const wick_tensor *t, const char *name) {
     if (wick_dtype_is_floating((wick_dtype)t->dtype)) return NULL;
-    return WICK_ERROR(WICK_UNSUPPORTED, "\"%s\" is not implemented for dtype %s", name, wick_dtype_name((wick_dtype)t->dtype));
+    return WICK_ERROR(WICK_UNSUPPORTED, "\"%s\" is not implemented for dtype %s", name,
+                      wick_dtype_name((wick_dtype)t->dtype));
 }
 
 wick_status *infer_random(op_infer *ix) {
@@ -22,7 +23,8 @@ wick_status *infer_uniform(op_infer *ix) {
     double from = ix->args[1].as.f, to = ix->args[2].as.f;
     WICK_TRY(want_floating(self_of(ix->args), "uniform_"));
     if (!(from <= to))
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", from, to);
+        return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                          "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", from, to);
     return infer_random(ix);
 }
 
@@ -73,13 +75,15 @@ wick_status *infer_bernoulli(op_infer *ix) {
 
 wick_status *infer_random_from(op_infer *ix) {
     if (ix->args[2].tag != WICK_TAG_NONE && ix->args[1].as.i >= ix->args[2].as.i)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
+        return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                          "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
                           (long long)ix->args[1].as.i, (long long)ix->args[2].as.i);
     return infer_random(ix);
 }
 wick_status *infer_random_to(op_infer *ix) {
     if (ix->args[1].as.i <= 0)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "random_ expects 'from' to be less than 'to', but got from=0 >= to=%lld",
+        return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                          "random_ expects 'from' to be less than 'to', but got from=0 >= to=%lld",
                           (long long)ix->args[1].as.i);
     return infer_random(ix);
 }
@@ -309,8 +313,12 @@ static void drop_alpha(wick_context *c, const wick_value *args, wick_value *rets
     shift = wick_add_scalar(c, shift, REAL(alpha * a * p), NULL);
     give(rets, wick_add(c, wick_mul(c, t, wick_mul_scalar(c, noise, REAL(a))), shift, NULL));
 }
-void compose_alpha_dropout(wick_context *c, const wick_value *args, wick_value *rets) { drop_alpha(c, args, rets, false); }
-void compose_feature_alpha_dropout(wick_context *c, const wick_value *args, wick_value *rets) { drop_alpha(c, args, rets, true); }
+void compose_alpha_dropout(wick_context *c, const wick_value *args, wick_value *rets) {
+    drop_alpha(c, args, rets, false);
+}
+void compose_feature_alpha_dropout(wick_context *c, const wick_value *args, wick_value *rets) {
+    drop_alpha(c, args, rets, true);
+}
 
 /* ---- rrelu: (self, noise, lower, upper, training, generator); noise is written ---- */
 static wick_tensor *mean_leak(wick_context *c, wick_tensor *t, const wick_value *lower, const wick_value *upper) {

@@ -33,12 +33,13 @@ static wick_status *check_storage(const wick_tensor *t, const op_view_geometry *
     wick_dim bytes = wick_dim_mul(wick_dim_add(span < 0 ? WICK_DIM_INVALID : span, g->offset),
                                   (wick_dim)wick_dtype_bytes((wick_dtype)t->dtype));
     if (span > 0 && bytes >= 0 && (uint64_t)bytes <= t->storage->memory.bytes) return NULL;
-    return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                      "setStorage: sizes %s, strides %s, storage offset %lld, and itemsize %zu requiring a storage size of "
-                      "%lld are out of bounds for storage of size %llu",
-                      format_sizes(g->ndim, g->sizes, sizes, sizeof sizes),
-                      format_sizes(g->ndim, g->strides, strides, sizeof strides), (long long)g->offset,
-                      wick_dtype_bytes((wick_dtype)t->dtype), (long long)bytes, (unsigned long long)t->storage->memory.bytes);
+    return WICK_ERROR(
+        WICK_INVALID_ARGUMENT,
+        "setStorage: sizes %s, strides %s, storage offset %lld, and itemsize %zu requiring a storage size of "
+        "%lld are out of bounds for storage of size %llu",
+        format_sizes(g->ndim, g->sizes, sizes, sizeof sizes),
+        format_sizes(g->ndim, g->strides, strides, sizeof strides), (long long)g->offset,
+        wick_dtype_bytes((wick_dtype)t->dtype), (long long)bytes, (unsigned long long)t->storage->memory.bytes);
 }
 
 static wick_status *set_strided(const wick_value *args, op_view_geometry *g) {
@@ -62,7 +63,8 @@ static wick_status *set_strided(const wick_value *args, op_view_geometry *g) {
 wick_status *view_as_strided(const wick_value *args, op_view_geometry *g) {
     WICK_TRY(set_strided(args, g));
     if (args[3].tag != WICK_TAG_NONE) g->offset = args[3].as.i;
-    if (g->offset < 0) return WICK_ERROR(WICK_INVALID_ARGUMENT, "Tensor: invalid storage offset %lld", (long long)g->offset);
+    if (g->offset < 0)
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "Tensor: invalid storage offset %lld", (long long)g->offset);
     return check_storage(self_of(args), g);
 }
 
@@ -77,40 +79,47 @@ wick_status *view_view(const wick_value *args, op_view_geometry *g) {
     WICK_TRY(geometry_resolve(args[1].as.ints, (int)args[1].count, t->numel, g->sizes));
     g->ndim = (int)args[1].count;
     if (geometry_view(t, g->ndim, g->sizes, g->strides)) return NULL;
-    return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                      "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
-                      "two contiguous subspaces). Use .reshape(...) instead.");
+    return WICK_ERROR(
+        WICK_INVALID_ARGUMENT,
+        "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
+        "two contiguous subspaces). Use .reshape(...) instead.");
 }
 
 static wick_status *cannot_expand(const wick_tensor *t, const wick_value *sizes, int i, wick_dim existing) {
     char target[SIZES_TEXT], from[SIZES_TEXT];
-    return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                      "The expanded size of the tensor (%lld) must match the existing size (%lld) at non-singleton dimension "
-                      "%d.  Target sizes: %s.  Tensor sizes: %s",
-                      (long long)sizes->as.ints[i], (long long)existing, i,
-                      format_sizes((int)sizes->count, sizes->as.ints, target, sizeof target),
-                      format_sizes(t->ndim, t->sizes, from, sizeof from));
+    return WICK_ERROR(
+        WICK_INVALID_ARGUMENT,
+        "The expanded size of the tensor (%lld) must match the existing size (%lld) at non-singleton dimension "
+        "%d.  Target sizes: %s.  Tensor sizes: %s",
+        (long long)sizes->as.ints[i], (long long)existing, i,
+        format_sizes((int)sizes->count, sizes->as.ints, target, sizeof target),
+        format_sizes(t->ndim, t->sizes, from, sizeof from));
 }
 
 wick_status *view_expand(const wick_value *args, op_view_geometry *g) {
     const wick_tensor *t = self_of(args);
     int lead = (int)args[1].count - t->ndim;
     if (lead < 0 || args[1].count > WICK_MAX_DIMS)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                          "expand: the number of sizes provided (%u) must be greater or equal to the number of dimensions in "
-                          "the tensor (%d)",
-                          args[1].count, t->ndim);
+        return WICK_ERROR(
+            WICK_INVALID_ARGUMENT,
+            "expand: the number of sizes provided (%u) must be greater or equal to the number of dimensions in "
+            "the tensor (%d)",
+            args[1].count, t->ndim);
     g->ndim = (int)args[1].count;
     for (int i = g->ndim - 1; i >= 0; --i) {
         wick_dim want = args[1].as.ints[i], size = i < lead ? 1 : t->sizes[i - lead];
         if (want == -1 && i < lead)
-            return WICK_ERROR(WICK_INVALID_ARGUMENT, "The expanded size of the tensor (-1) isn't allowed in a leading, "
-                                                     "non-existing dimension %d",
+            return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                              "The expanded size of the tensor (-1) isn't allowed in a leading, "
+                              "non-existing dimension %d",
                               i);
         bool same = want == -1 || want == size;
         if (!same && size != 1) return cannot_expand(t, &args[1], i, size);
         g->sizes[i] = want == -1 ? size : want;
-        g->strides[i] = !same ? 0 : i >= lead ? t->strides[i - lead] : i + 1 < g->ndim ? g->sizes[i + 1] * g->strides[i + 1] : 1;
+        g->strides[i] = !same             ? 0
+                        : i >= lead       ? t->strides[i - lead]
+                        : i + 1 < g->ndim ? g->sizes[i + 1] * g->strides[i + 1]
+                                          : 1;
     }
     return NULL;
 }
@@ -120,10 +129,11 @@ wick_status *view_permute(const wick_value *args, op_view_geometry *g) {
     const wick_tensor *t = self_of(args);
     uint64_t seen = 0;
     if (args[1].count != t->ndim)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                          "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the "
-                          "desired ordering of dimensions i.e. input.dim() = %d is not equal to len(dims) = %u",
-                          t->ndim, args[1].count);
+        return WICK_ERROR(
+            WICK_INVALID_ARGUMENT,
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the "
+            "desired ordering of dimensions i.e. input.dim() = %d is not equal to len(dims) = %u",
+            t->ndim, args[1].count);
     g->ndim = t->ndim;
     for (int i = 0; i < t->ndim; ++i) {
         int dim;
@@ -204,8 +214,8 @@ wick_status *view_diagonal(const wick_value *args, op_view_geometry *g) {
     WICK_TRY(wrap_dim(args[2].as.i, t->ndim, &a));
     WICK_TRY(wrap_dim(args[3].as.i, t->ndim, &b));
     if (a == b || t->ndim < 2)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "diagonal dimensions cannot be identical %lld, %lld", (long long)args[2].as.i,
-                          (long long)args[3].as.i);
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "diagonal dimensions cannot be identical %lld, %lld",
+                          (long long)args[2].as.i, (long long)args[3].as.i);
     wick_dim rows = wick_dim_add(t->sizes[a], offset < 0 ? offset : 0);
     wick_dim columns = wick_dim_sub(t->sizes[b], offset > 0 ? offset : 0);
     wick_dim size = rows < columns ? rows : columns;
@@ -227,8 +237,8 @@ wick_status *view_unfold(const wick_value *args, op_view_geometry *g) {
     wick_dim whole = t->ndim ? t->sizes[dim] : 1, stride = t->ndim ? t->strides[dim] : 1;
     if (size < 0) return WICK_ERROR(WICK_INVALID_ARGUMENT, "size is %lld but must be >= 0", (long long)size);
     if (size > whole)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "maximum size for tensor at dimension %d is %lld but size is %lld", dim,
-                          (long long)whole, (long long)size);
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "maximum size for tensor at dimension %d is %lld but size is %lld",
+                          dim, (long long)whole, (long long)size);
     if (step <= 0) return WICK_ERROR(WICK_INVALID_ARGUMENT, "step is %lld but must be > 0", (long long)step);
     keep(g, t);
     if (t->ndim) {
@@ -264,7 +274,8 @@ wick_status *view_squeeze_dims(const wick_value *args, op_view_geometry *g) {
     for (uint32_t i = 0; i < args[1].count; ++i) {
         int dim;
         WICK_TRY(wrap_dim(args[1].as.ints[i], self_of(args)->ndim, &dim));
-        if (mark >> dim & 1) return WICK_ERROR(WICK_INVALID_ARGUMENT, "dim %d appears multiple times in the list of dims", dim);
+        if (mark >> dim & 1)
+            return WICK_ERROR(WICK_INVALID_ARGUMENT, "dim %d appears multiple times in the list of dims", dim);
         mark |= UINT64_C(1) << dim;
     }
     keep(g, self_of(args));
@@ -311,10 +322,11 @@ wick_status *view_as_real(const wick_value *args, op_view_geometry *g) {
     if (!wick_dtype_is_complex((wick_dtype)t->dtype))
         return WICK_ERROR(WICK_INVALID_ARGUMENT, "view_as_real is only supported for complex tensors");
     if (t->flags & WICK_TENSOR_CONJ)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                          "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you "
-                          "can view it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT "
-                          "alias the original.");
+        return WICK_ERROR(
+            WICK_INVALID_ARGUMENT,
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you "
+            "can view it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT "
+            "alias the original.");
     WICK_TRY(room_for_one(t));
     keep(g, t);
     for (int i = 0; i < g->ndim; ++i) g->strides[i] = wick_dim_mul(g->strides[i], 2);
@@ -329,18 +341,21 @@ wick_status *view_as_complex(const wick_value *args, op_view_geometry *g) {
     int last = t->ndim - 1;
     g->dtype = t->dtype == WICK_F32 ? WICK_C64 : t->dtype == WICK_F64 ? WICK_C128 : WICK_DTYPE_NONE;
     if (!g->dtype)
-        return WICK_ERROR(WICK_UNSUPPORTED, "view_as_complex is only supported for float and double tensors, but got a tensor "
-                                            "of scalar type: %s",
+        return WICK_ERROR(WICK_UNSUPPORTED,
+                          "view_as_complex is only supported for float and double tensors, but got a tensor "
+                          "of scalar type: %s",
                           wick_dtype_name((wick_dtype)t->dtype));
     if (last < 0) return WICK_ERROR(WICK_INVALID_ARGUMENT, "Input tensor must have one or more dimensions");
     if (t->sizes[last] != 2) return WICK_ERROR(WICK_INVALID_ARGUMENT, "Tensor must have a last dimension of size 2");
-    if (t->strides[last] != 1) return WICK_ERROR(WICK_INVALID_ARGUMENT, "Tensor must have a last dimension with stride 1");
+    if (t->strides[last] != 1)
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "Tensor must have a last dimension with stride 1");
     if (t->offset % 2) return WICK_ERROR(WICK_INVALID_ARGUMENT, "Tensor must have a storage_offset divisible by 2");
     keep(g, t);
     g->ndim = last;
     for (int i = 0; i < last; ++i) {
         if (g->strides[i] % 2)
-            return WICK_ERROR(WICK_INVALID_ARGUMENT, "Tensor must have a stride divisible by 2 for all but last dimension");
+            return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                              "Tensor must have a stride divisible by 2 for all but last dimension");
         g->strides[i] /= 2;
     }
     g->offset /= 2;
@@ -366,12 +381,15 @@ static wick_status *to_smaller_items(const wick_tensor *t, wick_dtype dtype, op_
 static wick_status *to_larger_items(const wick_tensor *t, wick_dtype dtype, op_view_geometry *g, int64_t ratio) {
     int last = t->ndim - 1;
     if (t->sizes[last] % ratio)
-        return view_bytes_error(t, dtype, "self.size(-1) must be divisible by the ratio of the sizes", (long long)t->sizes[last]);
+        return view_bytes_error(t, dtype, "self.size(-1) must be divisible by the ratio of the sizes",
+                                (long long)t->sizes[last]);
     if (t->offset % ratio)
-        return view_bytes_error(t, dtype, "self.storage_offset() must be divisible by the ratio of the sizes", (long long)t->offset);
+        return view_bytes_error(t, dtype, "self.storage_offset() must be divisible by the ratio of the sizes",
+                                (long long)t->offset);
     for (int i = 0; i < last; ++i) {
         if (t->strides[i] % ratio)
-            return view_bytes_error(t, dtype, "self.stride() must be divisible by the ratio of the sizes", (long long)t->strides[i]);
+            return view_bytes_error(t, dtype, "self.stride() must be divisible by the ratio of the sizes",
+                                    (long long)t->strides[i]);
         g->strides[i] /= ratio;
     }
     if (t->strides[last] != 1)

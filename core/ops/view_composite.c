@@ -39,7 +39,8 @@ void compose_flatten(wick_context *c, const wick_value *args, wick_value *rets) 
     wick_tensor *t = self_of(args);
     wick_dim sizes[WICK_MAX_DIMS];
     int start, end, n = 0;
-    if (wick_fail(c, wrap_dim(args[1].as.i, t->ndim, &start)) || wick_fail(c, wrap_dim(args[2].as.i, t->ndim, &end))) return;
+    if (wick_fail(c, wrap_dim(args[1].as.i, t->ndim, &start)) || wick_fail(c, wrap_dim(args[2].as.i, t->ndim, &end)))
+        return;
     if (start > end) {
         FAIL(ctx(c), INVALID_ARGUMENT, "flatten() has invalid args: start_dim cannot come after end_dim");
         return;
@@ -74,8 +75,10 @@ void compose_atleast_1d(wick_context *c, const wick_value *args, wick_value *ret
 
 void compose_atleast_2d(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *t = self_of(args);
-    if (t->ndim == 0) t = wick_reshape(c, t, (int64_t[]){1, 1}, 2);
-    else if (t->ndim == 1) t = wick_unsqueeze(c, t, 0);
+    if (t->ndim == 0)
+        t = wick_reshape(c, t, (int64_t[]){1, 1}, 2);
+    else if (t->ndim == 1)
+        t = wick_unsqueeze(c, t, 0);
     give(rets, t);
 }
 
@@ -103,7 +106,8 @@ void compose_broadcast_tensors(wick_context *c, const wick_value *args, wick_val
     int ndim = 0;
     wick_tensor **out = scope_array(ctx(c), args[0].count);
     for (uint32_t i = 0; i < args[0].count; ++i)
-        if (wick_fail(c, infer_broadcast(&ndim, sizes, args[0].as.tensors[i]->ndim, args[0].as.tensors[i]->sizes))) return;
+        if (wick_fail(c, infer_broadcast(&ndim, sizes, args[0].as.tensors[i]->ndim, args[0].as.tensors[i]->sizes)))
+            return;
     for (uint32_t i = 0; out && i < args[0].count; ++i)
         out[i] = expand_of(c, args[0].as.tensors[i], sizes, (size_t)ndim);
     give_list(rets, out, args[0].count);
@@ -115,8 +119,9 @@ void compose_meshgrid(wick_context *c, const wick_value *args, wick_value *rets)
     wick_dim sizes[WICK_MAX_DIMS], own[WICK_MAX_DIMS];
     bool xy = !strcmp(args[1].as.string, "xy");
     if (n == 0 || n > WICK_MAX_DIMS || (!xy && strcmp(args[1].as.string, "ij"))) {
-        FAIL(ctx(c), INVALID_ARGUMENT, n == 0 ? "meshgrid expects a non-empty TensorList"
-                                              : "torch.meshgrid: indexing must be one of \"xy\" or \"ij\"");
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             n == 0 ? "meshgrid expects a non-empty TensorList"
+                    : "torch.meshgrid: indexing must be one of \"xy\" or \"ij\"");
         return;
     }
     wick_tensor **out = scope_array(ctx(c), n);
@@ -134,7 +139,8 @@ void compose_meshgrid(wick_context *c, const wick_value *args, wick_value *rets)
 }
 
 /* ---- reordering ---- */
-static wick_tensor *moved(wick_context *c, wick_tensor *t, const int64_t *from, size_t n, const int64_t *to, size_t n_to) {
+static wick_tensor *moved(wick_context *c, wick_tensor *t, const int64_t *from, size_t n, const int64_t *to,
+                          size_t n_to) {
     int64_t order[WICK_MAX_DIMS];
     uint64_t taken = 0, filled = 0;
     if (n != n_to) {
@@ -185,8 +191,8 @@ void compose_numpy_T(wick_context *c, const wick_value *args, wick_value *rets) 
 
 static wick_tensor *transposed(wick_context *c, wick_tensor *t, const char *name, bool conjugate) {
     if (t->ndim < 2) {
-        FAIL(ctx(c), INVALID_ARGUMENT, "tensor.%s is only supported on matrices or batches of matrices. Got %d-D tensor.", name,
-             t->ndim);
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             "tensor.%s is only supported on matrices or batches of matrices. Got %d-D tensor.", name, t->ndim);
         return NULL;
     }
     t = wick_transpose(c, t, -2, -1);
@@ -205,7 +211,8 @@ void compose_adjoint(wick_context *c, const wick_value *args, wick_value *rets) 
 
 void compose_matrix_H(wick_context *c, const wick_value *args, wick_value *rets) {
     if (self_of(args)->ndim == 2) return give(rets, transposed(c, self_of(args), "H", true));
-    FAIL(ctx(c), INVALID_ARGUMENT, "tensor.H is only supported on matrices (2-D tensors). Got %d-D tensor.", self_of(args)->ndim);
+    FAIL(ctx(c), INVALID_ARGUMENT, "tensor.H is only supported on matrices (2-D tensors). Got %d-D tensor.",
+         self_of(args)->ndim);
 }
 
 void compose_linalg_diagonal(wick_context *c, const wick_value *args, wick_value *rets) {
@@ -277,12 +284,13 @@ static void split_evenly(wick_context *c, wick_tensor *t, int64_t step, int64_t 
     if (!split_dim(c, t, dim, "split", &d)) return;
     wick_dim size = t->sizes[d];
     if (step < 0) {
-        FAIL(ctx(c), INVALID_ARGUMENT, "split expects split_size be non-negative, but got split_size=%lld", (long long)step);
+        FAIL(ctx(c), INVALID_ARGUMENT, "split expects split_size be non-negative, but got split_size=%lld",
+             (long long)step);
         return;
     }
     if (step == 0 && size) {
-        FAIL(ctx(c), INVALID_ARGUMENT, "split_size can only be 0 if dimension size is 0, but got dimension size of %lld",
-             (long long)size);
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             "split_size can only be 0 if dimension size is 0, but got dimension size of %lld", (long long)size);
         return;
     }
     give_even_pieces(c, t, d, step < size ? step : size, 0, size ? (size - 1) / step + 1 : 1, rets);
@@ -302,8 +310,9 @@ void compose_split_with_sizes(wick_context *c, const wick_value *args, wick_valu
     wick_dim start = 0;
     for (int i = 0; out && i < n; ++i) {
         if (sizes[i] < 0) {
-            FAIL(ctx(c), INVALID_ARGUMENT, "split_with_sizes expects split_sizes have only non-negative entries, but got "
-                                           "split_sizes=%s",
+            FAIL(ctx(c), INVALID_ARGUMENT,
+                 "split_with_sizes expects split_sizes have only non-negative entries, but got "
+                 "split_sizes=%s",
                  format_sizes(n, sizes, text, sizeof text));
             return;
         }
@@ -312,10 +321,11 @@ void compose_split_with_sizes(wick_context *c, const wick_value *args, wick_valu
         start = end;
     }
     if (start != t->sizes[dim])
-        FAIL(ctx(c), INVALID_ARGUMENT,
-             "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at dimension %lld), but got "
-             "split_sizes=%s",
-             (long long)t->sizes[dim], (long long)args[2].as.i, format_sizes(n, sizes, text, sizeof text));
+        FAIL(
+            ctx(c), INVALID_ARGUMENT,
+            "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at dimension %lld), but got "
+            "split_sizes=%s",
+            (long long)t->sizes[dim], (long long)args[2].as.i, format_sizes(n, sizes, text, sizeof text));
     if (!wick_failed(c)) give_list(rets, out, (size_t)n);
 }
 
@@ -335,7 +345,8 @@ void compose_chunk(wick_context *c, const wick_value *args, wick_value *rets) {
 void compose_unbind(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *t = self_of(args);
     int dim;
-    if (!t->ndim) FAIL(ctx(c), OUT_OF_RANGE, "Dimension specified as %lld but tensor has no dimensions", (long long)args[1].as.i);
+    if (!t->ndim)
+        FAIL(ctx(c), OUT_OF_RANGE, "Dimension specified as %lld but tensor has no dimensions", (long long)args[1].as.i);
     if (wick_failed(c) || wick_fail(c, wrap_dim(args[1].as.i, t->ndim, &dim))) return;
     size_t n = (size_t)t->sizes[dim];
     wick_tensor **out = scope_array(ctx(c), n);
@@ -344,7 +355,8 @@ void compose_unbind(wick_context *c, const wick_value *args, wick_value *rets) {
 }
 
 static void split_sections(wick_context *c, wick_tensor *t, int64_t sections, int dim, wick_value *rets) {
-    if (sections > 0) return give_even_pieces(c, t, dim, t->sizes[dim] / sections, t->sizes[dim] % sections, sections, rets);
+    if (sections > 0)
+        return give_even_pieces(c, t, dim, t->sizes[dim] / sections, t->sizes[dim] % sections, sections, rets);
     FAIL(ctx(c), INVALID_ARGUMENT, "number of sections must be larger than 0, got %lld", (long long)sections);
 }
 
@@ -374,21 +386,23 @@ void compose_tensor_split_indices(wick_context *c, const wick_value *args, wick_
 }
 
 /* hsplit, vsplit and dsplit: sections must divide the size. */
-static void split_named(wick_context *c, const wick_value *args, wick_value *rets, const char *name, int least, int dim) {
+static void split_named(wick_context *c, const wick_value *args, wick_value *rets, const char *name, int least,
+                        int dim) {
     wick_tensor *t = self_of(args);
     if (t->ndim < least) {
         FAIL(ctx(c), INVALID_ARGUMENT,
-             "torch.%s requires a tensor with at least %d dimension%s, but got a tensor with %d dimensions!", name, least,
-             least == 1 ? "" : "s", t->ndim);
+             "torch.%s requires a tensor with at least %d dimension%s, but got a tensor with %d dimensions!", name,
+             least, least == 1 ? "" : "s", t->ndim);
         return;
     }
     if (args[1].tag == WICK_TAG_I64_LIST) return split_indices(c, t, &args[1], dim, rets);
     int64_t sections = args[1].as.i;
     if (sections == 0 || t->sizes[dim] % sections) {
-        FAIL(ctx(c), INVALID_ARGUMENT,
-             "torch.%s attempted to split along dimension %d, but the size of the dimension %lld is not divisible by the "
-             "split_size %lld!",
-             name, dim, (long long)t->sizes[dim], (long long)sections);
+        FAIL(
+            ctx(c), INVALID_ARGUMENT,
+            "torch.%s attempted to split along dimension %d, but the size of the dimension %lld is not divisible by the "
+            "split_size %lld!",
+            name, dim, (long long)t->sizes[dim], (long long)sections);
         return;
     }
     split_sections(c, t, sections, dim, rets);
@@ -397,8 +411,12 @@ static void split_named(wick_context *c, const wick_value *args, wick_value *ret
 void compose_hsplit(wick_context *c, const wick_value *args, wick_value *rets) {
     split_named(c, args, rets, "hsplit", 1, self_of(args)->ndim > 1);
 }
-void compose_vsplit(wick_context *c, const wick_value *args, wick_value *rets) { split_named(c, args, rets, "vsplit", 2, 0); }
-void compose_dsplit(wick_context *c, const wick_value *args, wick_value *rets) { split_named(c, args, rets, "dsplit", 3, 2); }
+void compose_vsplit(wick_context *c, const wick_value *args, wick_value *rets) {
+    split_named(c, args, rets, "vsplit", 2, 0);
+}
+void compose_dsplit(wick_context *c, const wick_value *args, wick_value *rets) {
+    split_named(c, args, rets, "dsplit", 3, 2);
+}
 
 /* ---- copies of views: the view, cloned ---- */
 #define COPY_OF(name, id, nargs)                                                            \
@@ -438,7 +456,29 @@ LIST_COPY_OF(split)
 LIST_COPY_OF(split_with_sizes)
 LIST_COPY_OF(unbind)
 
-/* ---- lazy signs ---- */
+/* ---- complex numbers and lazy signs ---- */
+void compose_conj(wick_context *c, const wick_value *args, wick_value *rets) {
+    wick_tensor *t = self_of(args);
+    give(rets, wick_dtype_is_complex((wick_dtype)t->dtype) ? wick__conj(c, t) : t);
+}
+
+/* The stored part; of a lazily conjugated tensor the imaginary one has the other sign. */
+static wick_tensor *part_of(wick_context *c, wick_tensor *t, int part) {
+    bool conjugated = t->flags & WICK_TENSOR_CONJ;
+    wick_tensor *stored = wick_select(c, wick_view_as_real(c, conjugated ? wick__conj(c, t) : t), -1, part);
+    return conjugated && part ? wick__neg_view(c, stored) : stored;
+}
+
+void compose_real(wick_context *c, const wick_value *args, wick_value *rets) {
+    wick_tensor *t = self_of(args);
+    give(rets, wick_dtype_is_complex((wick_dtype)t->dtype) ? part_of(c, t, 0) : t);
+}
+
+void compose_imag(wick_context *c, const wick_value *args, wick_value *rets) {
+    if (wick_dtype_is_complex((wick_dtype)self_of(args)->dtype)) return give(rets, part_of(c, self_of(args), 1));
+    FAIL(ctx(c), UNSUPPORTED, "imag is not implemented for tensors with non-complex dtypes.");
+}
+
 void compose_resolve_conj(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *t = self_of(args);
     give(rets, t->flags & WICK_TENSOR_CONJ ? wick_clone(c, t, NULL) : t);
@@ -453,7 +493,8 @@ void compose_resolve_neg(wick_context *c, const wick_value *args, wick_value *re
 void compose_resize_(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *t = self_of(args);
     wick_dim strides[WICK_MAX_DIMS];
-    wick_memory_format format = args[2].tag == WICK_TAG_NONE ? WICK_CONTIGUOUS_FORMAT : (wick_memory_format)args[2].as.i;
+    wick_memory_format format =
+        args[2].tag == WICK_TAG_NONE ? WICK_CONTIGUOUS_FORMAT : (wick_memory_format)args[2].as.i;
     if (wick_requires_grad(t)) FAIL(ctx(c), FAILED_PRECONDITION, "cannot resize variables that require grad");
     if (format == WICK_PRESERVE_FORMAT) FAIL(ctx(c), UNSUPPORTED, "Unsupported memory format Preserve");
     if (wick_failed(c) || wick_fail(c, tensor_resize(ctx(c), t, (int)args[1].count, args[1].as.ints))) return;
@@ -480,7 +521,8 @@ void compose_set_(wick_context *c, const wick_value *args, wick_value *rets) {
              wick_dtype_name((wick_dtype)source->dtype), wick_dtype_name((wick_dtype)t->dtype));
         return;
     }
-    if (wick_fail(c, tensor_set_geometry(impl(t), source->ndim, source->sizes, source->strides, source->offset))) return;
+    if (wick_fail(c, tensor_set_geometry(impl(t), source->ndim, source->sizes, source->strides, source->offset)))
+        return;
     tensor_set_storage(impl(t), storage_of(source));
     version_bump(t);
     give(rets, t);

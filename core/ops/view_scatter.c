@@ -13,7 +13,8 @@ static void scatter_into(wick_context *c, const wick_value *args, wick_value *re
     wick_tensor *slot = out ? op_call1(c, id, view, nargs) : NULL;
     if (!slot) return;
     if (slot->ndim != src->ndim || memcmp(slot->sizes, src->sizes, sizeof *src->sizes * src->ndim)) {
-        FAIL(ctx(c), INVALID_ARGUMENT, "expected src to have a size equal to the slice of self. src size = %s, slice size = %s",
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             "expected src to have a size equal to the slice of self. src size = %s, slice size = %s",
              format_sizes(src->ndim, src->sizes, a, sizeof a), format_sizes(slot->ndim, slot->sizes, b, sizeof b));
         return;
     }

@@ -78,7 +78,9 @@ static bool same_elements(const wick_tensor *a, const wick_tensor *b) {
 }
 
 /* ---- between devices: row-major bytes ---- */
-static uint64_t byte_offset(const wick_tensor *t) { return (uint64_t)t->offset * wick_dtype_bytes((wick_dtype)t->dtype); }
+static uint64_t byte_offset(const wick_tensor *t) {
+    return (uint64_t)t->offset * wick_dtype_bytes((wick_dtype)t->dtype);
+}
 
 static wick_status *synchronize(const device_type *type, int index) {
     const wick_backend *b = type->backend;
@@ -87,14 +89,15 @@ static wick_status *synchronize(const device_type *type, int index) {
 
 static wick_status *bytes_to_host(const device_type *type, const wick_tensor *src, void *buffer, uint64_t bytes) {
     if (!type->addressable)
-        return type->memory->copy_to_host(type->instance, src->device.index, &src->storage->memory, byte_offset(src), buffer,
-                                          bytes);
+        return type->memory->copy_to_host(type->instance, src->device.index, &src->storage->memory, byte_offset(src),
+                                          buffer, bytes);
     WICK_TRY(synchronize(type, src->device.index));
     memcpy(buffer, wick_data(src), bytes);
     return NULL;
 }
 
-static wick_status *bytes_from_host(const device_type *type, const wick_tensor *dst, const void *buffer, uint64_t bytes) {
+static wick_status *bytes_from_host(const device_type *type, const wick_tensor *dst, const void *buffer,
+                                    uint64_t bytes) {
     if (!type->addressable)
         return type->memory->copy_from_host(type->instance, dst->device.index, &dst->storage->memory, byte_offset(dst),
                                             buffer, bytes);
@@ -116,8 +119,9 @@ static wick_status *transfer(context_impl *c, wick_tensor *dst, const wick_tenso
         return bytes_from_host(to, dst, wick_data(src), bytes);
     }
     void *bounce = rt_alloc(c->rt, bytes);
-    if (!bounce) return WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate %llu bytes to copy between devices",
-                                   (unsigned long long)bytes);
+    if (!bounce)
+        return WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate %llu bytes to copy between devices",
+                          (unsigned long long)bytes);
     wick_status *s = bytes_to_host(from, src, bounce, bytes);
     if (!s) s = bytes_from_host(to, dst, bounce, bytes);
     rt_free(c->rt, bounce);

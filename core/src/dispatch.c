@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "rows.h" /* wrap_number */
+
 /* ---- keys and device of a call ---- */
 static bool see_tensor(context_impl *c, call_frame *f, const wick_tensor *t) {
     f->keys |= t->keys;
@@ -95,7 +97,7 @@ static bool resolve_lazy(context_impl *c, call_frame *f, int rank) {
         }
         v->as.tensors = items;
     }
-    call_frame below = {f->op, args, f->rets, f->keys & ~(WICK_KEY(CONJUGATE) | WICK_KEY(NEGATIVE)), f->device};
+    call_frame below = {f->op, args, f->rets, f->keys & ~(WICK_KEY(CONJUGATE) | WICK_KEY(NEGATIVE)), f->device, NULL};
     return dispatch_below(c, &below, rank);
 }
 
@@ -134,11 +136,39 @@ bool dispatch_below(context_impl *c, call_frame *f, int rank) {
     return dispatch_keys(c, &below);
 }
 
+/* What two tensors must share to be dense alike: dtype, rank, flags and device lie in eight bytes of the prefix. */
+static uint64_t likeness(const wick_tensor *t) {
+    uint64_t bits;
+    _Static_assert(offsetof(wick_tensor, device) == offsetof(wick_tensor, dtype) + 4, "dtype, ndim, flags, device");
+    memcpy(&bits, &t->dtype, sizeof bits);
+    return bits;
+}
+
+/* The short way for elementwise calls: one pass finds the keys and that all tensors are row-major and alike. */
+static bool scan_dense(call_frame *f) {
+    int n = f->op->dense_args;
+    wick_tensor *first = f->args[0].as.tensor;
+    if (!n || f->args[0].tag != WICK_TAG_TENSOR) return false;
+    if ((first->flags & (WICK_TENSOR_CONTIGUOUS | WICK_TENSOR_WRAPPED_NUMBER)) != WICK_TENSOR_CONTIGUOUS) return false;
+    uint64_t keys = first->keys;
+    for (int i = 1; i < n; ++i) {
+        const wick_tensor *t = f->args[i].as.tensor;
+        if (f->args[i].tag != WICK_TAG_TENSOR || likeness(t) != likeness(first)) return false;
+        for (int d = 0; d < first->ndim; ++d)
+            if (t->sizes[d] != first->sizes[d]) return false;
+        keys |= t->keys;
+    }
+    f->keys |= keys;
+    f->device = first->device;
+    f->dense = first;
+    return true;
+}
+
 static bool dispatch(context_impl *c, const op_entry *op, const wick_value *args, wick_value *rets) {
-    call_frame f = {op, args, rets, c->modes.include_keys, {0, 0}};
+    call_frame f = {op, args, rets, c->modes.include_keys, {0, 0}, NULL};
     if (WICK_UNLIKELY(!c->scope_depth))
         return !FAIL(c, FAILED_PRECONDITION, "%s: no scope is open: call wick_scope_open first", op->name);
-    if (!scan_arguments(c, &f)) return false;
+    if (!scan_dense(&f) && !scan_arguments(c, &f)) return false;
     f.keys &= ~c->modes.exclude_keys;
     return dispatch_keys(c, &f);
 }
@@ -187,6 +217,11 @@ static const char *type_text(const op_arg *a) {
     return names[a->type];
 }
 
+static bool is_number(const wick_value *v) {
+    const uint32_t numbers = 1u << WICK_TAG_BOOL | 1u << WICK_TAG_I64 | 1u << WICK_TAG_F64 | 1u << WICK_TAG_C128;
+    return numbers >> v->tag & 1;
+}
+
 /* Copies the caller's arguments, fills in defaults and makes the few conversions that a schema implies. */
 static bool complete(context_impl *c, const op_entry *op, const wick_value *args, int nargs, wick_value *full,
                      int64_t (*singles)[8]) {
@@ -203,6 +238,9 @@ static bool complete(context_impl *c, const op_entry *op, const wick_value *args
             singles[0][i & 7] = v->as.i;
             *v = wick_value_ints(&singles[0][i & 7], 1);
         }
+        if (a->type == TYPE_TENSOR && !a->list && !a->mutated && is_number(v))
+            *v = wick_value_tensor(wrap_number(PUB(c), v));
+        if (c->error) return false;
         if (!value_fits(a, v))
             return !FAIL(c, INVALID_ARGUMENT, "%s: argument %d (%s) must be %s%s%s", op->name, i, a->name, type_text(a),
                          a->list ? "[]" : "", a->optional ? " or None" : "");
@@ -225,7 +263,7 @@ bool wick_redispatch(wick_context *pub, const wick_op *op, const wick_value *arg
     context_impl *c = ctx(pub);
     if (c->error) return false;
     uint64_t keys = c->redispatch_keys;
-    call_frame f = {op, args, rets, c->modes.include_keys, {0, 0}};
+    call_frame f = {op, args, rets, c->modes.include_keys, {0, 0}, NULL};
     if (!scan_arguments(c, &f)) return false;
     f.keys &= ~c->modes.exclude_keys & keys;
     return dispatch_keys(c, &f);

@@ -33,6 +33,8 @@ typedef struct wick_op {
     int8_t mutated_arg;               /* first one written to, -1 */
     uint8_t save_count;
     op_save saves[OP_MAX_SAVES];
+    uint8_t plain;      /* no argument of the call points at memory of its own: lists, strings, complex numbers */
+    uint8_t dense_args; /* POINTWISE, functional: the first n arguments are its tensors, none optional; else 0 */
     uint32_t required_tensors; /* bit i: argument i may not be None */
     uint32_t mutated_args;     /* bit i: argument i is written to */
     char name[96];             /* "add_.Tensor" */
@@ -64,6 +66,7 @@ typedef struct call_frame {
     wick_value *rets;
     uint64_t keys;
     wick_device device;
+    wick_tensor *dense; /* all tensors are row-major and have this one's shape, dtype and device; NULL: not known */
 } call_frame;
 
 /* Goes on below `rank`. */

@@ -6,7 +6,8 @@
 
 /* An IEEE-like float of `mantissa` bits after `exponent` bits; `finite_top`: the highest exponent holds numbers too. */
 static double small_float(unsigned bits, int exponent, int mantissa, bool finite_top) {
-    unsigned fraction = bits & ((1u << mantissa) - 1), e = bits >> mantissa & ((1u << exponent) - 1), top = (1u << exponent) - 1;
+    unsigned fraction = bits & ((1u << mantissa) - 1), e = bits >> mantissa & ((1u << exponent) - 1),
+             top = (1u << exponent) - 1;
     int bias = (1 << (exponent - 1)) - 1;
     double sign = bits >> (exponent + mantissa) & 1 ? -1.0 : 1.0;
     if (finite_top && e == top && fraction == (1u << mantissa) - 1) return NAN;

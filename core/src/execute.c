@@ -316,7 +316,7 @@ static bool run_on_host(execution *x) {
         s = to_device(x, v->as.tensor, wick_runtime_host(c->rt), &v->as.tensor);
         if (!s) scope_own(c, v->as.tensor);
     }
-    call_frame host = {op, args, rets, WICK_KEY(DENSE), wick_runtime_host(c->rt)};
+    call_frame host = {op, args, rets, WICK_KEY(DENSE), wick_runtime_host(c->rt), NULL};
     bool ok = !fail(c, s) && !c->error && execute(c, &host);
     for (int i = 0; ok && i < x->nouts; ++i) {
         wick_tensor *r = rets[i].as.tensor;
@@ -352,39 +352,23 @@ static bool execute_kernel(context_impl *c, call_frame *f) {
     return execution_end(&x, run(&x));
 }
 
-/* ---- the fast path: elementwise on dense tensors of one shape and dtype ---- */
-static bool dense_alike(const op_entry *op, const wick_value *args, wick_tensor **first) {
-    *first = NULL;
-    for (int k = 0; k < op->tensor_arg_count; ++k) {
-        const wick_value *v = &args[op->tensor_args[k]];
-        if (v->tag != WICK_TAG_TENSOR) return false;
-        wick_tensor *t = v->as.tensor, *a = *first;
-        if ((t->flags & (WICK_TENSOR_CONTIGUOUS | WICK_TENSOR_WRAPPED_NUMBER)) != WICK_TENSOR_CONTIGUOUS) return false;
-        if (!a) {
-            *first = t;
-            continue;
-        }
-        if (t->dtype != a->dtype || t->ndim != a->ndim || !wick_device_equal(t->device, a->device)) return false;
-        for (int i = 0; i < t->ndim; ++i)
-            if (t->sizes[i] != a->sizes[i]) return false;
-    }
-    return *first != NULL;
+/* ---- the short way: elementwise on dense tensors of one shape and dtype ---- */
+static bool dense_applies(const call_frame *f, const kernel_slot *slot, wick_dtype compute) {
+    const op_row *row = f->op->def;
+    if (!slot || !slot_takes(slot, compute)) return false;
+    if (wick_dtype_is_floating(compute)) return !row->infer || row->flags & FLOAT_FAST;
+    return !row->infer && !(row->flags & (PROMOTE_FLOAT | REAL_RESULT));
 }
 
 static bool execute_dense(context_impl *c, call_frame *f, bool *done) {
     const op_entry *op = f->op;
-    wick_tensor *like, *out;
+    wick_tensor *out;
     wick_value values[MAX_VALUES];
-    *done = false;
-    if (!dense_alike(op, f->args, &like)) return true;
-    const uint32_t flags = op->def->flags;
-    wick_dtype compute = (wick_dtype)like->dtype;
-    if (op->def->infer && !(flags & FLOAT_FAST && wick_dtype_is_floating(compute))) return true;
+    wick_dtype compute = (wick_dtype)f->dense->dtype;
     const kernel_slot *slot = find_kernel(c->rt, f->device, op);
-    if (!slot || !slot_takes(slot, compute) || ((flags & PROMOTE_FLOAT) && compute < WICK_F16) || (flags & REAL_RESULT))
-        return true;
-    *done = true;
-    wick_status *s = tensor_new_like(c, flags & BOOL_RESULT ? WICK_BOOL : compute, like, &out);
+    *done = dense_applies(f, slot, compute);
+    if (!*done) return true;
+    wick_status *s = tensor_new_like(c, op->def->flags & BOOL_RESULT ? WICK_BOOL : compute, f->dense, &out);
     if (WICK_UNLIKELY(s != NULL)) return !fail(c, s);
     for (int i = 0; i < op->nargs; ++i) values[i] = f->args[i];
     values[op->nargs] = wick_value_tensor(out);
@@ -485,7 +469,8 @@ bool execute_compose(context_impl *c, call_frame *f) {
     int n = op->ret_list ? 1 : op->nrets;
     for (int i = 0; i < n; ++i) rets[i] = wick_value_none();
     wick_modes outer = c->modes;
-    if (op->def->kind != WICK_OP_IMPLICIT) {
+    bool opaque = op->def->kind != WICK_OP_IMPLICIT && (op->def->kind != WICK_OP_EXPLICIT || op->def->grad);
+    if (opaque) { /* its gradient is the row's, not the decomposition's */
         c->modes.exclude_keys |= WICK_KEY(AUTOGRAD);
         c->modes.grad = 0;
     }
@@ -505,7 +490,7 @@ bool execute_compose(context_impl *c, call_frame *f) {
 
 bool execute(context_impl *c, call_frame *f) {
     const op_row *row = f->op->def;
-    if (row->flags & POINTWISE && f->op->variant == VARIANT_FUNCTIONAL) {
+    if (f->dense) {
         bool done, ok = execute_dense(c, f, &done);
         if (done || !ok) return ok;
     }

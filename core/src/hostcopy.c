@@ -6,15 +6,16 @@
 
 static bool ready(context_impl *c, const char *function) {
     if (c->error) return false;
-    return c->scope_depth || !FAIL(c, FAILED_PRECONDITION, "%s: no scope is open: call wick_scope_open first", function);
+    return c->scope_depth ||
+           !FAIL(c, FAILED_PRECONDITION, "%s: no scope is open: call wick_scope_open first", function);
 }
 
 static wick_device device_or_default(context_impl *c, wick_device device) {
     return device.type ? device : c->device.type ? c->device : wick_runtime_host(c->rt);
 }
 
-wick_tensor *wick_tensor_from_host(wick_context *pub, const void *data, wick_dtype dtype, int ndim, const wick_dim *sizes,
-                                   wick_device device) {
+wick_tensor *wick_tensor_from_host(wick_context *pub, const void *data, wick_dtype dtype, int ndim,
+                                   const wick_dim *sizes, wick_device device) {
     context_impl *c = ctx(pub);
     wick_tensor *t;
     if (!ready(c, "wick_tensor_from_host")) return NULL;
@@ -27,12 +28,14 @@ wick_tensor *wick_tensor_from_host(wick_context *pub, const void *data, wick_dty
 }
 
 /* ---- wrapping ---- */
-static wick_status *check_span(uint64_t bytes, wick_dtype dtype, int ndim, const wick_dim *sizes, const wick_dim *strides) {
+static wick_status *check_span(uint64_t bytes, wick_dtype dtype, int ndim, const wick_dim *sizes,
+                               const wick_dim *strides) {
     wick_dim numel, contiguous[WICK_MAX_DIMS];
     WICK_TRY(geometry_check(ndim, sizes, &numel, contiguous));
     wick_dim span = geometry_span(ndim, sizes, strides ? strides : contiguous);
     wick_dim wanted = span < 0 ? span : wick_dim_mul(span, (wick_dim)wick_dtype_bytes(dtype));
-    if (wanted < 0) return WICK_ERROR(WICK_INVALID_ARGUMENT, "wick_tensor_wrap: a stride is negative or reaches too far");
+    if (wanted < 0)
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "wick_tensor_wrap: a stride is negative or reaches too far");
     if ((uint64_t)wanted > bytes)
         return WICK_ERROR(WICK_INVALID_ARGUMENT, "wick_tensor_wrap: the buffer has %llu bytes, wanted %lld",
                           (unsigned long long)bytes, (long long)wanted);
@@ -75,7 +78,8 @@ static bool read_one(context_impl *c, const wick_tensor *t, void *element) {
     if (c->error) return false;
     if (!t) return !FAIL(c, INVALID_ARGUMENT, "item: the tensor is NULL");
     if (t->numel != 1)
-        return !FAIL(c, INVALID_ARGUMENT, "a Tensor with %lld elements cannot be converted to Scalar", (long long)t->numel);
+        return !FAIL(c, INVALID_ARGUMENT, "a Tensor with %lld elements cannot be converted to Scalar",
+                     (long long)t->numel);
     return !fail(c, tensor_read(c, t, element));
 }
 

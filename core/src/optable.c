@@ -35,6 +35,17 @@ static void classify_args(op_entry *e) {
     }
 }
 
+/* What the hot paths ask about a call, answered once. */
+static void classify_call(op_entry *e) {
+    bool leading = e->def->flags & POINTWISE && e->variant == VARIANT_FUNCTIONAL && e->nrets == 1 && !e->list_arg_count;
+    for (int k = 0; k < e->tensor_arg_count; ++k)
+        leading &= e->tensor_args[k] == k && (e->required_tensors >> k & 1);
+    e->dense_args = leading ? e->tensor_arg_count : 0;
+    e->plain = 1;
+    for (int i = 0; i < e->nargs; ++i)
+        if (e->args[i].list || e->args[i].type == TYPE_STRING || e->args[i].type == TYPE_SCALAR) e->plain = 0;
+}
+
 static int find_arg(const op_entry *e, const char *name, size_t length) {
     for (int i = 0; i < e->nargs; ++i)
         if (strlen(e->args[i].name) == length && !memcmp(e->args[i].name, name, length)) return i;
@@ -114,6 +125,7 @@ static wick_status *add_entry(builder *b, const op_schema *schema, const op_row 
     if (!e->rets) return WICK_ERROR(WICK_INTERNAL, "operator arena is too small at %s", row->schema);
     snprintf(e->name, sizeof e->name, schema->overload[0] ? "%s.%s" : "%s", schema->name, schema->overload);
     classify_args(e);
+    classify_call(e);
     name_backward(e, schema->name);
     wick_status *s = parse_saves(e);
     if (s) e->rets = NULL; /* the caller ends the schema */

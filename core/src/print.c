@@ -78,7 +78,8 @@ typedef struct formatter {
     int width;
 } formatter;
 
-static const char *const style_formats[] = {[STYLE_WHOLE] = "%.0f", [STYLE_FIXED] = "%.4f", [STYLE_SCIENTIFIC] = "%.4e"};
+static const char *const style_formats[] = {
+    [STYLE_WHOLE] = "%.0f", [STYLE_FIXED] = "%.4f", [STYLE_SCIENTIFIC] = "%.4e"};
 
 static int format_double(style st, double x, char *out) {
     if (isnan(x)) return snprintf(out, ITEM_BYTES, "nan");
@@ -171,10 +172,14 @@ static void print_vector(printer *p, int dim, int indent) {
     wick_dim n = p->s->kept[dim] + cut;
     text_append(p->out, "[", 1);
     for (wick_dim i = 0; i < n; ++i) {
-        if (i && i % per_line == 0) break_line(p->out, 1, indent + 1);
-        else if (i) text_append(p->out, ", ", 2);
-        if (cut && i == EDGE) text_append(p->out, " ...", 4);
-        else print_element(p);
+        if (i && i % per_line == 0)
+            break_line(p->out, 1, indent + 1);
+        else if (i)
+            text_append(p->out, ", ", 2);
+        if (cut && i == EDGE)
+            text_append(p->out, " ...", 4);
+        else
+            print_element(p);
     }
     text_append(p->out, "]", 1);
 }
@@ -243,8 +248,10 @@ static void add_history(suffixes *x, const wick_tensor *t) {
     char suffix[128];
     wick_node *fn = wick_grad_fn(t);
     if (fn) snprintf(suffix, sizeof suffix, "grad_fn=<%s>", wick_node_name(fn));
-    if (fn) add_suffix(x, suffix);
-    else if (wick_requires_grad(t)) add_suffix(x, "requires_grad=True");
+    if (fn)
+        add_suffix(x, suffix);
+    else if (wick_requires_grad(t))
+        add_suffix(x, "requires_grad=True");
 }
 
 static bool dtype_goes_without_saying(const context_impl *c, wick_dtype d, bool shown) {

@@ -141,24 +141,29 @@ wick_status *tensor_set_geometry(tensor_impl *t, int ndim, const wick_dim *sizes
     return NULL;
 }
 
-static void storage_init(storage_impl *s, wick_runtime *rt, wick_device device) {
-    memset(s, 0, sizeof *s);
+static inline void storage_init(storage_impl *s, wick_runtime *rt, wick_device device) {
     s->pub.struct_size = sizeof(wick_storage);
     s->pub.device = device;
-    s->references = 1;
+    s->pub.memory = (wick_memory){NULL, 0, 0, NULL};
+    s->pub.version = 0;
+    atomic_init(&s->references, 1);
+    s->embedded_tensor = s->owns = STORAGE_NONE;
+    s->reserved = 0;
     s->rt = rt;
+    s->deleter = NULL;
 }
 
-static void tensor_init(tensor_impl *t, wick_runtime *rt, wick_dtype dtype, wick_storage *storage, uint16_t flags) {
-    memset(t, 0, offsetof(tensor_impl, dims));
-    t->pub.struct_size = sizeof(wick_tensor);
-    t->pub.dtype = (uint8_t)dtype;
-    t->pub.flags = flags;
-    t->pub.device = storage->device;
-    t->pub.keys = WICK_KEY(DENSE);
-    t->pub.storage = storage;
-    t->references = 1;
+static inline void tensor_init(tensor_impl *t, wick_runtime *rt, wick_dtype dtype, wick_storage *storage, uint16_t flags) {
+    t->pub = (wick_tensor){.struct_size = sizeof(wick_tensor), .dtype = (uint8_t)dtype, .flags = flags,
+                           .device = storage->device, .layout = WICK_STRIDED, .keys = WICK_KEY(DENSE), .storage = storage};
+    atomic_init(&t->references, 1);
+    t->requires_grad = t->in_block = t->retains_grad = t->view_mode = 0;
     t->rt = rt;
+    t->grad_fn = NULL;
+    t->output_nr = t->dims_capacity = 0;
+    t->attr_version = 0;
+    t->extra = NULL;
+    t->base = NULL;
 }
 
 static wick_status *data_allocate(context_impl *c, storage_impl *s, uint64_t bytes) {

@@ -45,13 +45,13 @@ static bool named_fit(const schema_arg *schema, int nargs, json_t *kwargs, bool 
     return true;
 }
 
-static bool overload_fits(const parity_case *k, const char *text, int *cost) {
+static bool overload_fits(const parity_case *k, const wick_op_info *info, int *cost) {
     schema_arg schema[PARITY_MAX_ARGS];
     bool given[PARITY_MAX_ARGS] = {false};
     json_t *args = json_object_get(k->json, "args");
-    int nargs = schema_arguments(text, schema);
+    int nargs = schema_arguments(info->schema, schema);
     *cost = 0;
-    if (nargs < 0 || !positional_fit(schema, nargs, args, cost)) return false;
+    if (nargs != info->nargs || nargs < 0 || !positional_fit(schema, nargs, args, cost)) return false;
     for (size_t i = 0; i < json_array_size(args); ++i) given[i] = true;
     if (!named_fit(schema, nargs, json_object_get(k->json, "kwargs"), given, cost)) return false;
     for (int i = 0; i < nargs; ++i)
@@ -59,17 +59,27 @@ static bool overload_fits(const parity_case *k, const char *text, int *cost) {
     return true;
 }
 
+/* Functions that were recorded with another order of arguments than the operator's. */
+static const char *const reordered[] = {"where"};
+
+static bool is_reordered(const char *function) {
+    for (size_t i = 0; i < sizeof reordered / sizeof reordered[0]; ++i)
+        if (strcmp(reordered[i], function) == 0) return true;
+    return false;
+}
+
 const wick_op *api_operator(const parity_case *k) {
     char name[128];
     const wick_op *best = NULL, *op;
     int best_cost = 0, cost;
+    if (is_reordered(k->name)) return NULL;
     operator_name(k->name, name, sizeof name);
     size_t length = strlen(name);
     for (int i = 0; (op = wick_op_at(k->p->runtime, i)) != NULL; ++i) {
         wick_op_info info = {.struct_size = sizeof info};
         wick_op_describe(op, &info);
         if (strncmp(info.name, name, length) != 0 || (info.name[length] && info.name[length] != '.')) continue;
-        if (!overload_fits(k, info.schema, &cost) || (best && cost >= best_cost)) continue;
+        if (!overload_fits(k, &info, &cost) || (best && cost >= best_cost)) continue;
         best = op, best_cost = cost;
     }
     return best;

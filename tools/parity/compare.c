@@ -151,6 +151,13 @@ static bool close_enough(double expected, double got, tolerance t) {
     return isfinite(got) && fabs(got - expected) <= t.atol + t.rtol * fabs(expected);
 }
 
+/* Complex numbers are near each other in the plane, not part by part. */
+static bool close_complex(const double e[2], const double g[2], tolerance t) {
+    bool finite = isfinite(e[0]) && isfinite(e[1]) && isfinite(g[0]) && isfinite(g[1]);
+    if (finite) return hypot(g[0] - e[0], g[1] - e[1]) <= t.atol + t.rtol * hypot(e[0], e[1]);
+    return close_enough(e[0], g[0], t) && close_enough(e[1], g[1], t);
+}
+
 static bool elements_equal(wick_dtype dtype, const char *expected, const char *got, int64_t i, tolerance t) {
     double e[2], g[2];
     size_t size = wick_dtype_bytes(dtype);
@@ -158,7 +165,7 @@ static bool elements_equal(wick_dtype dtype, const char *expected, const char *g
     if (t.rtol == 0) return false;
     element(expected, dtype, i, e);
     element(got, dtype, i, g);
-    return close_enough(e[0], g[0], t) && close_enough(e[1], g[1], t);
+    return close_complex(e, g, t);
 }
 
 /* ---- comparison ---- */
@@ -224,6 +231,36 @@ bool compare_gradient(const parity_case *k, json_t *recorded, wick_tensor *t, co
     return host_array_read(k, recorded, &a, got) && all_zero(a.data, &a);
 }
 
+/* The recorded number under one of these keys; "c" is complex. */
+static json_t *recorded_number(json_t *recorded) {
+    static const char *const keys[] = {"b", "i", "f", "c"};
+    json_t *number = NULL;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0] && !number; ++i) number = json_object_get(recorded, keys[i]);
+    return number;
+}
+
+static double plain_number(json_t *number) {
+    return json_is_boolean(number)  ? json_is_true(number)
+           : json_is_string(number) ? strtod(json_string_value(number), NULL)
+                                    : json_number_value(number);
+}
+
+static bool compare_number(const parity_case *k, json_t *recorded, const wick_value *v, const char **expected,
+                           const char **got) {
+    json_t *number = recorded_number(recorded);
+    bool complex = json_is_array(number);
+    tolerance limit = dtype_tolerance(complex ? WICK_C64 : WICK_F64);
+    double want[2] = {plain_number(complex ? json_array_get(number, 0) : number), 0},
+           have[2] = {wick_value_as_double(v), 0};
+    if (complex) want[1] = plain_number(json_array_get(number, 1));
+    if (v->tag == WICK_TAG_C128) have[1] = v->as.c[1];
+    *expected = arena_format(k->arena, "%.17g%+gj", want[0], want[1]);
+    *got = arena_format(k->arena, "%.17g%+gj (tag %u)", have[0], have[1], v->tag);
+    bool scalar =
+        v->tag == WICK_TAG_BOOL || v->tag == WICK_TAG_I64 || v->tag == WICK_TAG_F64 || v->tag == WICK_TAG_C128;
+    return number && scalar && close_complex(want, have, limit);
+}
+
 bool compare_value(const parity_case *k, json_t *recorded, const wick_value *v, const char **expected,
                    const char **got) {
     if (json_object_get(recorded, "t"))
@@ -232,14 +269,5 @@ bool compare_value(const parity_case *k, json_t *recorded, const wick_value *v, 
         *expected = "none", *got = "a value";
         return v->tag == WICK_TAG_NONE;
     }
-    json_t *number = NULL;
-    for (const char *const *kind = (const char *const[]){"b", "i", "f", NULL}; *kind && !number; ++kind)
-        number = json_object_get(recorded, *kind);
-    double want = json_is_boolean(number)  ? json_is_true(number)
-                  : json_is_string(number) ? strtod(json_string_value(number), NULL)
-                                           : json_number_value(number);
-    *expected = arena_format(k->arena, "%.17g", want);
-    *got = arena_format(k->arena, "%.17g (tag %u)", wick_value_as_double(v), v->tag);
-    bool scalar = v->tag == WICK_TAG_BOOL || v->tag == WICK_TAG_I64 || v->tag == WICK_TAG_F64;
-    return number && scalar && close_enough(want, wick_value_as_double(v), dtype_tolerance(WICK_F64));
+    return compare_number(k, recorded, v, expected, got);
 }

@@ -186,12 +186,27 @@ static bool requires_grad(const call_state *s, const gradients *g) {
     return true;
 }
 
+/* A leaf that records cannot be changed in place: PyTorch recorded the gradient through a copy of it. False: reported. */
+static bool copy_mutated(call_state *s) {
+    size_t length = strcspn(s->info.name, ".");
+    const wick_op *clone = wick_op_find(s->k->p->runtime, "clone");
+    wick_value copy;
+    if (s->info.name[length - 1] != '_') return true;
+    if (!clone || !wick_call(s->k->p->c, clone, s->args, 1, &copy, 1)) {
+        report_error(s->k, "argument 0 cannot be cloned");
+        return false;
+    }
+    s->args[0] = copy;
+    return true;
+}
+
 /* Forward with recording, then the recorded cotangents backward. False: reported. */
 static bool first_order(call_state *s, gradients *g, unsigned flags) {
     seeds *e = arena_alloc(s->k->arena, sizeof *e);
     const char *index;
     json_t *recorded;
-    if (!build_arguments(s) || !gradients_collect(s, "grads", g) || !requires_grad(s, g) || !call(s)) return false;
+    if (!build_arguments(s) || !gradients_collect(s, "grads", g) || !requires_grad(s, g)) return false;
+    if (!copy_mutated(s) || !call(s)) return false;
     json_object_foreach(json_object_get(s->k->json, "cotangents"), index, recorded) {
         long i = strtol(index, NULL, 10);
         if (i >= s->nouts || s->outs[i].tag != WICK_TAG_TENSOR) return count_differs(s, (size_t)i + 1), false;

@@ -104,7 +104,8 @@ static bool word_value(const parity_case *k, json_t *json, const char *kind, con
         return false;
     }
     /* recorded on a CPU: here it is the device under test */
-    *out = type_is(type, "Device") ? wick_value_device(k->p->device) : wick_value_string(word, strlen(word));
+    *out = type_is(type, "Device") ? wick_value_device(k->p->device)
+                                   : wick_value_string(arena_format(k->arena, "%s", word), strlen(word));
     return true;
 }
 

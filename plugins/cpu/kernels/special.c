@@ -28,7 +28,8 @@ double cpu_lgamma(double x) {
 
 double cpu_digamma(double x) {
     /* B_2k / 2k, highest first */
-    static const double bernoulli[] = {1.0 / 12, -691.0 / 32760, 1.0 / 132, -1.0 / 240, 1.0 / 252, -1.0 / 120, 1.0 / 12};
+    static const double bernoulli[] = {1.0 / 12,  -691.0 / 32760, 1.0 / 132, -1.0 / 240,
+                                       1.0 / 252, -1.0 / 120,     1.0 / 12};
     double result = 0;
     if (x == 0) return copysign(INFINITY, -x);
     if (x < 0) {
@@ -64,10 +65,18 @@ double cpu_polygamma(int n, double x) {
 
 /* Nine terms, then Euler and Maclaurin's expansion of the rest. */
 double cpu_zeta(double x, double q) {
-    static const double factorial_over_bernoulli[] = {
-        12.0, -720.0, 30240.0, -1209600.0, 47900160.0, -1.8924375803183791606e9, 7.47242496e10,
-        -2.950130727918164224e12, 1.1646782814350067249e14, -4.5979787224074726105e15,
-        1.8152105401943546773e17, -7.1661652561756670113e18};
+    static const double factorial_over_bernoulli[] = {12.0,
+                                                      -720.0,
+                                                      30240.0,
+                                                      -1209600.0,
+                                                      47900160.0,
+                                                      -1.8924375803183791606e9,
+                                                      7.47242496e10,
+                                                      -2.950130727918164224e12,
+                                                      1.1646782814350067249e14,
+                                                      -4.5979787224074726105e15,
+                                                      1.8152105401943546773e17,
+                                                      -7.1661652561756670113e18};
     if (x == 1) return INFINITY;
     if (x < 1) return NAN;
     if (q <= 0) {
@@ -182,8 +191,8 @@ double cpu_erfcx(double x) {
 static double lower_quantile(double p) {
     static const double a[] = {-3.969683028665376e+01, 2.209460984245205e+02,  -2.759285104469687e+02,
                                1.383577518672690e+02,  -3.066479806614716e+01, 2.506628277459239e+00};
-    static const double b[] = {-5.447609879822406e+01, 1.615858368580409e+02, -1.556989798598866e+02,
-                               6.680131188771972e+01, -1.328068155288572e+01, 1};
+    static const double b[] = {-5.447609879822406e+01, 1.615858368580409e+02,  -1.556989798598866e+02,
+                               6.680131188771972e+01,  -1.328068155288572e+01, 1};
     static const double c[] = {-7.784894002430293e-03, -3.223964580411365e-01, -2.400758277161838e+00,
                                -2.549732539343734e+00, 4.374664141464968e+00,  2.938163982698783e+00};
     static const double d[] = {7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e+00,

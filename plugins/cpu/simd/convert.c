@@ -42,17 +42,16 @@ WIDEN(f16, uint16_t, float, f32_of_f16(x))
 #endif
 
 const cpu_convert_fn CPU_NAME(widen)[WICK_DTYPE_COUNT] = {
-    [WICK_I8] = widen_i8,     [WICK_I16] = widen_i16,   [WICK_U16] = widen_u16,
-    [WICK_U32] = widen_u32,   [WICK_F16] = widen_f16,   [WICK_BF16] = widen_bf16,
-    [WICK_F8E4M3FN] = widen_f8e4m3fn, [WICK_F8E5M2] = widen_f8e5m2,
+    [WICK_I8] = widen_i8,   [WICK_I16] = widen_i16,   [WICK_U16] = widen_u16,           [WICK_U32] = widen_u32,
+    [WICK_F16] = widen_f16, [WICK_BF16] = widen_bf16, [WICK_F8E4M3FN] = widen_f8e4m3fn, [WICK_F8E5M2] = widen_f8e5m2,
 };
 
 /* ---- from a class to any dtype ---- */
 /* A floating value goes to a narrow integer through a wide one, so that negative values wrap as integers do. */
-#define WHOLE64(x) _Generic((x), float: (int64_t)(x), double: (int64_t)(x), default: (x))
-#define WHOLE32(x) _Generic((x), float: (int32_t)(x), double: (int32_t)(x), default: (x))
+#define WHOLE64(x) _Generic((x), float : (int64_t)(x), double : (int64_t)(x), default : (x))
+#define WHOLE32(x) _Generic((x), float : (int32_t)(x), double : (int32_t)(x), default : (x))
 static inline uint64_t u64_of_f64(double x) { return x < 0 ? (uint64_t)(int64_t)x : (uint64_t)x; }
-#define UNSIGNED64(x) _Generic((x), float: u64_of_f64((double)(x)), double: u64_of_f64((double)(x)), default: (x))
+#define UNSIGNED64(x) _Generic((x), float : u64_of_f64((double)(x)), double : u64_of_f64((double)(x)), default : (x))
 
 /* `read` takes s[i] to the value x that is converted: a complex number loses its imaginary part. */
 #define NARROW(C, S, read, D, T, expression)                              \
@@ -105,10 +104,24 @@ NARROW_F16(U64, uint64_t, SAME)
 NARROW_F16(C64, float complex, crealf)
 NARROW_F16(C128, double complex, creal)
 
-#define NARROW_ROW(C, T, native)                                                                                  \
-    [CPU_##C] = {NULL,             narrow_##C##_BOOL, narrow_##C##_U8,   narrow_##C##_I8,       narrow_##C##_I16, \
-                 narrow_##C##_I32, narrow_##C##_I64,  narrow_##C##_U16,  narrow_##C##_U32,      narrow_##C##_U64, \
-                 narrow_##C##_F16, narrow_##C##_BF16, narrow_##C##_F32,  narrow_##C##_F64,      narrow_##C##_C64, \
-                 narrow_##C##_C128, narrow_##C##_F8E4M3FN, narrow_##C##_F8E5M2},
+#define NARROW_ROW(C, T, native)        \
+    [CPU_##C] = {NULL,                  \
+                 narrow_##C##_BOOL,     \
+                 narrow_##C##_U8,       \
+                 narrow_##C##_I8,       \
+                 narrow_##C##_I16,      \
+                 narrow_##C##_I32,      \
+                 narrow_##C##_I64,      \
+                 narrow_##C##_U16,      \
+                 narrow_##C##_U32,      \
+                 narrow_##C##_U64,      \
+                 narrow_##C##_F16,      \
+                 narrow_##C##_BF16,     \
+                 narrow_##C##_F32,      \
+                 narrow_##C##_F64,      \
+                 narrow_##C##_C64,      \
+                 narrow_##C##_C128,     \
+                 narrow_##C##_F8E4M3FN, \
+                 narrow_##C##_F8E5M2},
 const cpu_convert_fn CPU_NAME(narrow)[CPU_CLASS_COUNT][WICK_DTYPE_COUNT] = {CPU_CLASSES(NARROW_ROW)};
 _Static_assert(WICK_DTYPE_COUNT == 18, "a new dtype needs its conversions here");

@@ -13,29 +13,29 @@
 #endif
 
 /* X(CLASS, C type, its dtype) */
-#define CPU_CLASSES(X)                  \
-    X(F32, float, WICK_F32)             \
-    X(F64, double, WICK_F64)            \
-    X(I64, int64_t, WICK_I64)           \
-    X(I32, int32_t, WICK_I32)           \
-    X(U8, uint8_t, WICK_U8)             \
-    X(U64, uint64_t, WICK_U64)          \
-    X(C64, float complex, WICK_C64)     \
+#define CPU_CLASSES(X)              \
+    X(F32, float, WICK_F32)         \
+    X(F64, double, WICK_F64)        \
+    X(I64, int64_t, WICK_I64)       \
+    X(I32, int32_t, WICK_I32)       \
+    X(U8, uint8_t, WICK_U8)         \
+    X(U64, uint64_t, WICK_U64)      \
+    X(C64, float complex, WICK_C64) \
     X(C128, double complex, WICK_C128)
 
 typedef enum cpu_class {
 #define CPU_CLASS_ENUM(C, T, D) CPU_##C,
     CPU_CLASSES(CPU_CLASS_ENUM)
 #undef CPU_CLASS_ENUM
-    CPU_CLASS_COUNT
+        CPU_CLASS_COUNT
 } cpu_class;
 
 static inline cpu_class class_of_dtype(wick_dtype dtype) {
     static const uint8_t classes[WICK_DTYPE_COUNT] = {
-        [WICK_BOOL] = CPU_U8,  [WICK_U8] = CPU_U8,    [WICK_I8] = CPU_I32,      [WICK_I16] = CPU_I32,
-        [WICK_I32] = CPU_I32,  [WICK_I64] = CPU_I64,  [WICK_U16] = CPU_I32,     [WICK_U32] = CPU_I64,
-        [WICK_U64] = CPU_U64,  [WICK_F16] = CPU_F32,  [WICK_BF16] = CPU_F32,    [WICK_F32] = CPU_F32,
-        [WICK_F64] = CPU_F64,  [WICK_C64] = CPU_C64,  [WICK_C128] = CPU_C128,   [WICK_F8E4M3FN] = CPU_F32,
+        [WICK_BOOL] = CPU_U8,   [WICK_U8] = CPU_U8,   [WICK_I8] = CPU_I32,    [WICK_I16] = CPU_I32,
+        [WICK_I32] = CPU_I32,   [WICK_I64] = CPU_I64, [WICK_U16] = CPU_I32,   [WICK_U32] = CPU_I64,
+        [WICK_U64] = CPU_U64,   [WICK_F16] = CPU_F32, [WICK_BF16] = CPU_F32,  [WICK_F32] = CPU_F32,
+        [WICK_F64] = CPU_F64,   [WICK_C64] = CPU_C64, [WICK_C128] = CPU_C128, [WICK_F8E4M3FN] = CPU_F32,
         [WICK_F8E5M2] = CPU_F32};
     return (cpu_class)classes[dtype];
 }
@@ -93,8 +93,9 @@ static inline uint16_t bf16_of_f32(float x) {
 static inline uint32_t small_float_round(uint32_t u, int bias, int mantissa) {
     uint32_t magic = (uint32_t)(127 - bias + 23 - mantissa + 1) << 23; /* its last bit is the smallest subnormal */
     uint32_t subnormal = bits_of_f32(f32_of_bits(u) + f32_of_bits(magic)) - magic;
-    uint32_t normal = (u - ((uint32_t)(127 - bias) << 23) + (1u << (22 - mantissa)) - 1 + ((u >> (23 - mantissa)) & 1)) >>
-                      (23 - mantissa);
+    uint32_t normal =
+        (u - ((uint32_t)(127 - bias) << 23) + (1u << (22 - mantissa)) - 1 + ((u >> (23 - mantissa)) & 1)) >>
+        (23 - mantissa);
     return u < (uint32_t)(127 - bias + 1) << 23 ? subnormal : normal;
 }
 

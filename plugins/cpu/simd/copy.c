@@ -135,7 +135,8 @@ static void run_rows(void *user, int64_t begin, int64_t end, int worker) {
 static void plan_conversion(convert_job *job, const wick_tensor *dst, const wick_tensor *src) {
     wick_dtype from = wick_tensor_dtype(src), to = wick_tensor_dtype(dst);
     cpu_class c = class_of_dtype(from);
-    bool conjugate = (src->flags & WICK_TENSOR_CONJ) && wick_dtype_is_complex(from), negate = src->flags & WICK_TENSOR_NEG;
+    bool conjugate = (src->flags & WICK_TENSOR_CONJ) && wick_dtype_is_complex(from),
+         negate = src->flags & WICK_TENSOR_NEG;
     if (from == to && !conjugate && !negate) return;
     job->widen = CPU_NAME(widen)[from];
     job->conjugate = conjugate ? CPU_NAME(pw_loops)[c][PW_conj_physical] : NULL;
@@ -152,7 +153,8 @@ static wick_status *copy(const wick_kernel_call *k) {
     if (same_bytes && wick_iter_all_contiguous(operands, 2)) return copy_bytes(k, dst, src), NULL;
     convert_job job = {.widen = NULL};
     if (!wick_iter_init(&job.it, dst, operands, 2, 0))
-        return WICK_HOST_ERROR(k->host, WICK_INVALID_ARGUMENT, "copy_: the source does not broadcast to the destination");
+        return WICK_HOST_ERROR(k->host, WICK_INVALID_ARGUMENT,
+                               "copy_: the source does not broadcast to the destination");
     if (same_bytes) {
         if (!try_transpose(k, &job.it)) cpu_parallel_for(cpu_of(k), dst->numel, CPU_GRAIN, run_rows, &job.it);
         return NULL;
@@ -207,7 +209,9 @@ static void run_fill(void *user, int64_t begin, int64_t end, int worker) {
 /* Writes the scalar as one element of `dtype`. */
 static void element_of(const wick_value *v, wick_dtype dtype, void *out) {
     cpu_class c = v->tag == WICK_TAG_F64 ? CPU_F64 : v->tag == WICK_TAG_C128 ? CPU_C128 : CPU_I64;
-    const void *from = v->tag == WICK_TAG_F64 ? (const void *)&v->as.f : v->tag == WICK_TAG_C128 ? v->as.c : (const void *)&v->as.i;
+    const void *from = v->tag == WICK_TAG_F64    ? (const void *)&v->as.f
+                       : v->tag == WICK_TAG_C128 ? v->as.c
+                                                 : (const void *)&v->as.i;
     CPU_NAME(narrow)[c][dtype](out, from, 1);
 }
 

@@ -4,8 +4,9 @@
 
 #include "math_f64.h"
 
-#define COMPLEX_LIBRARY(X) X(exp) X(log) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) \
-    X(asinh) X(acosh) X(atanh) X(sqrt)
+#define COMPLEX_LIBRARY(X) \
+    X(exp)                 \
+    X(log) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(sqrt)
 #define COMPLEX_WRAP(name)                                                            \
     static inline float complex name##_c64(float complex x) { return c##name##f(x); } \
     static inline double complex name##_c128(double complex x) { return c##name(x); }

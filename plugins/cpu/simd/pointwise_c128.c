@@ -1,5 +1,5 @@
 /* The elementwise loops that compute in complex doubles. */
-#include "math.h"
+#include "math_generic.h"
 
 #define PW_CLASS pw_loops_c128
 #define PW_KIND_C 1

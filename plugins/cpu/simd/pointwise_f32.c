@@ -1,5 +1,5 @@
 /* The elementwise loops that compute in floats. */
-#include "math.h"
+#include "math_generic.h"
 
 #define PW_CLASS pw_loops_f32
 #define PW_KIND_R 1

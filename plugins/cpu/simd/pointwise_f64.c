@@ -1,5 +1,5 @@
 /* The elementwise loops that compute in doubles. */
-#include "math.h"
+#include "math_generic.h"
 
 #define PW_CLASS pw_loops_f64
 #define PW_KIND_R 1

@@ -1,5 +1,5 @@
 /* The elementwise loops that compute in 32-bit integers, for the narrower ones too. */
-#include "math.h"
+#include "math_generic.h"
 
 #define PW_CLASS pw_loops_i32
 #define PW_KIND_I 1

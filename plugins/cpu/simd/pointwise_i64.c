@@ -1,5 +1,5 @@
 /* The elementwise loops that compute in 64-bit integers. */
-#include "math.h"
+#include "math_generic.h"
 
 #define PW_CLASS pw_loops_i64
 #define PW_KIND_I 1

@@ -1,7 +1,7 @@
 /* Makes one class's loops out of <wick/sdk/pointwise.inc>. The including file gives the types T, REAL (the real class
  * of T) and COMPLEX (its complex class), and defines PW_CLASS (the table's name), PW_KIND_R, _I or _C as 1, and
  * SCALAR(s), a pw_scalar as a T. */
-#include "math.h"
+#include "math_generic.h"
 #include "pointwise.h"
 
 #define TYPE_T T
@@ -38,13 +38,14 @@
 #define SET_RIC(...) __VA_ARGS__
 #define SET_RICB(...) __VA_ARGS__
 
+/* `loads` reads the pointers, opens the loop and reads the elements. */
 #define LOOP(id, out, loads, ...)                                                                 \
     static void loop_##id(void *to, const void *const *in, int64_t n, const pw_scalar *scalars) { \
         const T s0 = SCALAR(scalars[0]), s1 = SCALAR(scalars[1]), s2 = SCALAR(scalars[2]);        \
         TYPE_##out *o = to;                                                                       \
         (void)s0, (void)s1, (void)s2;                                                             \
         loads o[i] = (TYPE_##out)(__VA_ARGS__);                                                   \
-        }                                                                                         \
+    }                                                                                             \
     }
 #define LOAD1(A)                                      \
     const TYPE_##A *pa = in[0];                       \
@@ -66,25 +67,25 @@
         const TYPE_##C c = pc[i];
 
 /* Runs the slow expression on every stretch that needs it somewhere. */
-#define LOOP_SLOW(id, out, A, condition, slow, ...)                                               \
-    LOOP(id##_fast, out, LOAD1(A), __VA_ARGS__)                                                   \
-    LOOP(id##_slow, out, LOAD1(A), slow)                                                          \
-    static int needs_slow_##id(const TYPE_##A *pa, int64_t n) {                                   \
-        int any = 0;                                                                              \
-        for (int64_t i = 0; i < n; ++i) {                                                         \
-            const TYPE_##A a = pa[i];                                                             \
-            any |= (condition);                                                                   \
-        }                                                                                         \
-        return any;                                                                               \
-    }                                                                                             \
-    static void loop_##id(void *to, const void *const *in, int64_t n, const pw_scalar *scalars) { \
-        for (int64_t i = 0; i < n; i += 256) {                                                    \
-            int64_t count = n - i < 256 ? n - i : 256;                                            \
-            const TYPE_##A *from = (const TYPE_##A *)in[0] + i;                                   \
-            const void *stretch[] = {from};                                                       \
-            (needs_slow_##id(from, count) ? loop_##id##_slow : loop_##id##_fast)(                 \
-                (TYPE_##out *)to + i, stretch, count, scalars);                                   \
-        }                                                                                         \
+#define LOOP_SLOW(id, out, A, condition, slow, ...)                                                                    \
+    LOOP(id##_fast, out, LOAD1(A), __VA_ARGS__)                                                                        \
+    LOOP(id##_slow, out, LOAD1(A), slow)                                                                               \
+    static int needs_slow_##id(const TYPE_##A *pa, int64_t n) {                                                        \
+        int any = 0;                                                                                                   \
+        for (int64_t i = 0; i < n; ++i) {                                                                              \
+            const TYPE_##A a = pa[i];                                                                                  \
+            any |= (condition);                                                                                        \
+        }                                                                                                              \
+        return any;                                                                                                    \
+    }                                                                                                                  \
+    static void loop_##id(void *to, const void *const *in, int64_t n, const pw_scalar *scalars) {                      \
+        for (int64_t i = 0; i < n; i += 256) {                                                                         \
+            int64_t count = n - i < 256 ? n - i : 256;                                                                 \
+            const TYPE_##A *from = (const TYPE_##A *)in[0] + i;                                                        \
+            const void *stretch[] = {from};                                                                            \
+            (needs_slow_##id(from, count) ? loop_##id##_slow : loop_##id##_fast)((TYPE_##out *)to + i, stretch, count, \
+                                                                                 scalars);                             \
+        }                                                                                                              \
     }
 
 #define MAP1(id, schema, ns, set, out, A, ...) SET_##set(LOOP(id, out, LOAD1(A), __VA_ARGS__))

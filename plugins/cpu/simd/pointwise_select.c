@@ -90,8 +90,12 @@ typedef struct power_shortcut {
 
 wick_status *CPU_NAME(pw_pow_scalar)(const wick_kernel_call *k) {
     static const power_shortcut shortcuts[] = {
-        {2, PW_square, true},       {3, PW_cube, true},   {1, PW_same, true},
-        {0.5, PW_sqrt, false},      {-0.5, PW_rsqrt, false}, {-1, PW_reciprocal, false},
+        {2, PW_square, true},
+        {3, PW_cube, true},
+        {1, PW_same, true},
+        {0.5, PW_sqrt, false},
+        {-0.5, PW_rsqrt, false},
+        {-1, PW_reciprocal, false},
         {-2, PW_reciprocal_square, false},
     };
     pw_eval e = eval_of(k, PW_power, 1);

@@ -1,5 +1,5 @@
 /* The elementwise loops that compute in bytes and bools. */
-#include "math.h"
+#include "math_generic.h"
 
 #define PW_CLASS pw_loops_u8
 #define PW_KIND_I 1

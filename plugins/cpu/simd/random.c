@@ -51,7 +51,7 @@ typedef void (*make_fn)(void *out, const uint32_t *high, const uint32_t *low, in
             out[i] = (expression);                                                                            \
         }                                                                                                     \
     }
-MAKE(uniform, u * (p[1] - p[0]) + p[0])
+MAKE(uniform, u *(p[1] - p[0]) + p[0])
 MAKE(exponential, -log1p(-u) / p[0])
 MAKE(cauchy, p[0] + p[1] * tan(0.5 * TWO_PI * (u - 0.5)))
 MAKE(geometric, ceil(u == 0 ? 1 : log(u) / log1p(-p[0])))
@@ -207,8 +207,8 @@ static wick_status *draw_integers(const wick_kernel_call *k, uint64_t first, uin
 /* Every integer up to the largest that the dtype holds exactly. */
 static uint64_t natural_range(wick_dtype dtype) {
     static const uint8_t bits[WICK_DTYPE_COUNT] = {
-        [WICK_BOOL] = 1, [WICK_U8] = 8,   [WICK_I8] = 7,   [WICK_I16] = 15, [WICK_I32] = 31,     [WICK_I64] = 63,
-        [WICK_U16] = 16, [WICK_U32] = 32, [WICK_U64] = 63, [WICK_F16] = 11, [WICK_BF16] = 8,     [WICK_F32] = 24,
+        [WICK_BOOL] = 1, [WICK_U8] = 8,   [WICK_I8] = 7,    [WICK_I16] = 15,     [WICK_I32] = 31,  [WICK_I64] = 63,
+        [WICK_U16] = 16, [WICK_U32] = 32, [WICK_U64] = 63,  [WICK_F16] = 11,     [WICK_BF16] = 8,  [WICK_F32] = 24,
         [WICK_F64] = 53, [WICK_C64] = 24, [WICK_C128] = 53, [WICK_F8E4M3FN] = 4, [WICK_F8E5M2] = 3};
     bool floating = !wick_dtype_is_integral(dtype) && dtype != WICK_BOOL;
     return (UINT64_C(1) << bits[dtype]) + floating;
@@ -242,9 +242,9 @@ static wick_status *random_to(const wick_kernel_call *k) { return random_between
 typedef struct chance_job {
     wick_iter it; /* out, [mask,] probabilities or values; row-major order */
     wick_philox philox;
-    wick_dtype dtype;          /* of operand `input` */
+    wick_dtype dtype; /* of operand `input` */
     int input;
-    bool dropout;              /* out = value / (1 - p) where kept, mask = kept; else out = u < p */
+    bool dropout; /* out = value / (1 - p) where kept, mask = kept; else out = u < p */
     double keep, scale;
     cpu_convert_fn narrow_out; /* from doubles */
 } chance_job;
@@ -281,7 +281,8 @@ static void run_chance(void *user, int64_t begin_group, int64_t end_group, int w
     for (int64_t p = begin, n; p < end; p += n, wick_cursor_skip(it, &c, n)) {
         n = end - p < BLOCK ? end - p : BLOCK;
         philox(job->philox.seed, job->philox.offset + (uint64_t)p / 4, 0, (n + 3) / 4, b.high);
-        if (job->dtype == WICK_F64) philox(job->philox.seed, job->philox.offset + (uint64_t)p / 4, 1, (n + 3) / 4, b.low);
+        if (job->dtype == WICK_F64)
+            philox(job->philox.seed, job->philox.offset + (uint64_t)p / 4, 1, (n + 3) / 4, b.low);
         load_doubles(job, &c, n, &b);
         decide(job, n, &b);
         job->narrow_out(b.packed, b.values, n);
@@ -323,13 +324,15 @@ static wick_status *native_dropout(const wick_kernel_call *k) {
     double p = wick_value_as_double(&k->values[1]);
     bool train = wick_value_is_none(&k->values[2]) || k->values[2].as.i;
     if (!(p >= 0 && p <= 1))
-        return WICK_HOST_ERROR(k->host, WICK_INVALID_ARGUMENT, "dropout probability has to be between 0 and 1, but got %g", p);
+        return WICK_HOST_ERROR(k->host, WICK_INVALID_ARGUMENT,
+                               "dropout probability has to be between 0 and 1, but got %g", p);
     chance_job job = {.dropout = true, .keep = train ? 1 - p : 1};
     job.scale = job.keep == 0 ? 0 : 1 / job.keep;
     return run_chances(k, &job, operands, 3);
 }
 
-/* ---- permutation: Fisher and Yates, step i swaps with a uniform element of the rest; 64 bits make the bias nil ---- */
+/* ---- permutation ---- */
+/* Fisher and Yates: step i swaps with a uniform element of the rest. 64 bits make the bias negligible. */
 typedef struct index_source {
     wick_philox philox;
     int64_t at;
@@ -362,7 +365,8 @@ static wick_status *randperm(const wick_kernel_call *k) {
     int64_t n = out->numel;
     if (dtype == WICK_I64) return permute(wick_data(out), n, k->philox), NULL;
     int64_t *values = malloc((size_t)(n ? n : 1) * sizeof *values);
-    if (!values) return WICK_HOST_ERROR(k->host, WICK_OUT_OF_MEMORY, "randperm: no memory for %lld indices", (long long)n);
+    if (!values)
+        return WICK_HOST_ERROR(k->host, WICK_OUT_OF_MEMORY, "randperm: no memory for %lld indices", (long long)n);
     permute(values, n, k->philox);
     CPU_NAME(narrow)[CPU_I64][dtype](wick_data(out), values, n);
     free(values);

@@ -10,9 +10,8 @@
 static wick_status *allocate(void *instance, int32_t index, uint64_t bytes, wick_memory *out) {
     const wick_host *host = ((cpu_instance *)instance)->host;
     uint64_t alignment = bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
-    void *block = bytes > PTRDIFF_MAX - alignment
-                      ? NULL
-                      : aligned_alloc(alignment, (bytes + alignment - 1) & ~(alignment - 1));
+    void *block =
+        bytes > PTRDIFF_MAX - alignment ? NULL : aligned_alloc(alignment, (bytes + alignment - 1) & ~(alignment - 1));
     if (!block)
         return WICK_HOST_ERROR(host, WICK_OUT_OF_MEMORY, "cannot allocate %llu bytes", (unsigned long long)bytes);
 #ifdef MADV_HUGEPAGE

@@ -12,7 +12,7 @@
 #define GATE_OPEN (UINT64_C(1) << 31)
 #define GATE_COUNT (GATE_OPEN - 1)
 #define GATE_GENERATION(gate) ((gate) >> 32)
-#define SPINS 2000         /* before a worker sleeps: some tens of microseconds */
+#define SPINS 2000          /* before a worker sleeps: some tens of microseconds */
 #define CHUNKS_PER_THREAD 4 /* so that a thread that was held up does not hold up the job */
 
 struct cpu_pool {

@@ -34,7 +34,7 @@ typedef struct wick_iter {
 } wick_iter;
 
 typedef struct wick_cursor {
-    int64_t index[WICK_MAX_DIMS]; /* valid up to the iterator's ndim */
+    int64_t index[WICK_MAX_DIMS];           /* valid up to the iterator's ndim */
     int64_t offset[WICK_ITER_MAX_OPERANDS]; /* in bytes */
 } wick_cursor;
 
@@ -187,7 +187,9 @@ static inline void wick_cursor_advance(const wick_iter *it, wick_cursor *c, int6
 /* Copies n elements of 1, 2, 4, 8 or 16 bytes between two strided rows. */
 static inline void wick_copy_row(char *dst, int64_t dst_stride, const char *src, int64_t src_stride, int64_t n,
                                  int32_t element_bytes) {
-    typedef struct wick_16_bytes { uint64_t part[2]; } wick_16_bytes;
+    typedef struct wick_16_bytes {
+        uint64_t part[2];
+    } wick_16_bytes;
     if (dst_stride == element_bytes && src_stride == element_bytes) {
         memcpy(dst, src, (size_t)n * (size_t)element_bytes);
         return;

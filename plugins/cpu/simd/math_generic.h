@@ -1,8 +1,8 @@
 /* The functions that the rows of <wick/sdk/pointwise.inc> are written in, for every compute class, and the inline
  * vectorizable versions behind them (math_f32.h, math_f64.h, math_complex.h, math_int.h). A GPU build supplies the same
- * names as overloads. Include as "math.h" from this folder; the C library's header is <math.h>. */
-#ifndef WICK_CPU_MATH_H
-#define WICK_CPU_MATH_H
+ * names as overloads. */
+#ifndef WICK_CPU_MATH_GENERIC_H
+#define WICK_CPU_MATH_GENERIC_H
 
 #include "math_complex.h"
 #include "math_int.h"
@@ -10,14 +10,26 @@
 
 /* For a real or complex, for a real, and for an integer argument. */
 #define MATH_RC(name, x) \
-    _Generic((x), float: name##_f32, double: name##_f64, float complex: name##_c64, double complex: name##_c128)
-#define MATH_R(name, x) _Generic((x), float: name##_f32, double: name##_f64)
-#define MATH_RI(name, x)                                                                           \
-    _Generic((x), float: name##_f32, double: name##_f64, int64_t: name##_i64, int32_t: name##_i32, \
-             uint8_t: name##_u8, uint64_t: name##_u64)
-#define MATH_RIC(name, x)                                                                          \
-    _Generic((x), float: name##_f32, double: name##_f64, int64_t: name##_i64, int32_t: name##_i32, \
-             uint8_t: name##_u8, uint64_t: name##_u64, float complex: name##_c64, double complex: name##_c128)
+    _Generic((x), float : name##_f32, double : name##_f64, float complex : name##_c64, double complex : name##_c128)
+#define MATH_R(name, x) _Generic((x), float : name##_f32, double : name##_f64)
+#define MATH_RI(name, x)           \
+    _Generic((x), float            \
+             : name##_f32, double  \
+             : name##_f64, int64_t \
+             : name##_i64, int32_t \
+             : name##_i32, uint8_t \
+             : name##_u8, uint64_t \
+             : name##_u64)
+#define MATH_RIC(name, x)                 \
+    _Generic((x), float                   \
+             : name##_f32, double         \
+             : name##_f64, int64_t        \
+             : name##_i64, int32_t        \
+             : name##_i32, uint8_t        \
+             : name##_u8, uint64_t        \
+             : name##_u64, float complex  \
+             : name##_c64, double complex \
+             : name##_c128)
 
 #define m_exp(x) MATH_RC(exp, x)(x)
 #define m_exp2(x) MATH_RC(exp2, x)(x)
@@ -90,7 +102,7 @@
 #define m_igamma(a, x) cpu_igamma((a), (x))
 #define m_igammac(a, x) cpu_igammac((a), (x))
 #define MATH_RI_INT(name, x) \
-    _Generic((x), int64_t: name##_i64, int32_t: name##_i32, uint8_t: name##_u8, uint64_t: name##_u64)
+    _Generic((x), int64_t : name##_i64, int32_t : name##_i32, uint8_t : name##_u8, uint64_t : name##_u64)
 /* Where the vectorized circular functions lose accuracy, and what is used there. */
 #define m_trig_is_slow(x) MATH_RC(trig_is_slow, x)(x)
 #define m_sin_slow(x) MATH_RC(sin_slow, x)(x)
