@@ -6,7 +6,7 @@
 #include "engine.h"
 
 typedef struct pending {
-    wick_node *node;     /* owned: what leads to it may end before it runs */
+    wick_node *node;     /* lent by the graph, whose roots the task keeps */
     wick_tensor **grads; /* by output, owned; NULL for one output, which `single` holds */
     wick_tensor *single;
     int64_t next_free;
@@ -141,7 +141,7 @@ static int64_t slot_new(engine_task *t, wick_node *n) {
         t->free_slot = t->slots[slot].next_free;
     else
         slot = (int64_t)t->slot_count++;
-    t->slots[slot] = (pending){node_retain(n), grads, NULL, -1};
+    t->slots[slot] = (pending){n, grads, NULL, -1};
     table_put(t, (uint32_t)slot);
     t->table_used++;
     if (n->sequence)
@@ -157,8 +157,7 @@ static void pending_end(engine_task *t, pending *p) {
     wick_tensor **grads = grads_of(p);
     for (int i = 0; i < p->node->out_count; ++i)
         if (grads[i]) tensor_release(impl(grads[i]), t->c);
-    rt_free(t->c->rt, p->grads);
-    node_release(p->node, t->c);
+    if (p->grads) rt_free(t->c->rt, p->grads);
 }
 
 /* ---- a gradient arrives ---- */
@@ -186,8 +185,9 @@ static wick_tensor *conform(context_impl *c, wick_node *from, wick_tensor *grad,
     return grad;
 }
 
-/* `grad` is scope-owned; the slot takes a reference. Two gradients are added, in the order in which they came. */
-static bool arrive(engine_task *t, wick_node *from, node_edge edge, wick_tensor *grad) {
+/* The slot takes a reference to `grad`: the scope's own, if it may (`move`). Two gradients are added, in the order in
+ * which they came. */
+static bool arrive(engine_task *t, wick_node *from, node_edge edge, wick_tensor *grad, wick_scope scope, bool move) {
     context_impl *c = t->c;
     grad = conform(c, from, grad, &edge.fn->metas[edge.nr]);
     if (!grad) return false;
@@ -195,12 +195,12 @@ static bool arrive(engine_task *t, wick_node *from, node_edge edge, wick_tensor 
     if (slot < 0 && (slot = slot_new(t, edge.fn)) < 0) return false;
     wick_tensor **into = &grads_of(&t->slots[slot])[edge.nr];
     if (*into) {
-        wick_tensor *sum = wick_add(PUB(c), *into, grad, NULL);
-        if (!sum) return false;
+        grad = wick_add(PUB(c), *into, grad, NULL);
+        if (!grad) return false;
         tensor_release(impl(*into), c);
-        grad = sum;
+        move = true;
     }
-    *into = wick_retain(grad);
+    *into = move ? scope_take(c, scope, grad) : wick_retain(grad);
     return true;
 }
 
@@ -220,14 +220,22 @@ static bool fill_undefined(context_impl *c, wick_node *n, wick_tensor **grads) {
 
 #define FEW 16
 
-static bool hand_on(engine_task *t, wick_node *n, wick_tensor **gin) {
-    for (int i = 0; i < n->edge_count; ++i)
-        if (gin[i] && n->edges[i].fn && engine_visits(t->targets, n->edges[i].fn) && !arrive(t, n, n->edges[i], gin[i]))
-            return false;
+static bool handed_again(wick_tensor *const *gin, int i, int n) {
+    for (int k = 0; k < n; ++k)
+        if (k != i && gin[k] == gin[i]) return true;
+    return false;
+}
+
+static bool hand_on(engine_task *t, wick_node *n, wick_tensor **gin, wick_scope scope) {
+    for (int i = 0; i < n->edge_count; ++i) {
+        if (!gin[i] || !n->edges[i].fn || !engine_visits(t->targets, n->edges[i].fn)) continue;
+        bool move = n->edge_count <= 4 && !handed_again(gin, i, n->edge_count);
+        if (!arrive(t, n, n->edges[i], gin[i], scope, move)) return false;
+    }
     return true;
 }
 
-static bool run_node(engine_task *t, wick_node *n, wick_tensor *const *grads) {
+static bool run_node(engine_task *t, wick_node *n, wick_tensor *const *grads, wick_scope scope) {
     context_impl *c = t->c;
     wick_tensor *few_in[FEW] = {NULL}, **gin = few_in, *few_out[FEW], **gout = few_out;
     if (n->edge_count > FEW && !(gin = scope_array(c, n->edge_count))) return false;
@@ -238,7 +246,7 @@ static bool run_node(engine_task *t, wick_node *n, wick_tensor *const *grads) {
     c->running = n;
     bool ok = fill_undefined(c, n, gout) && n->cls->apply(n, c, gout, gin) && !c->error &&
               (!n->hooks || node_run_hooks(c, n, HOOK_AFTER, gin, n->edge_count, false)) &&
-              (!c->modes.anomaly || anomaly_check(c, n, gin)) && hand_on(t, n, gin);
+              (!c->modes.anomaly || anomaly_check(c, n, gin)) && hand_on(t, n, gin, scope);
     c->running = outer;
     if (!(t->flags & WICK_RETAIN_GRAPH)) node_release_saved(n, c);
     return ok;
@@ -292,7 +300,7 @@ static bool run_slot(engine_task *t, uint32_t slot) {
     if (ok && p.node->sequence == 0)
         ok = run_leaf(t, p.node, grads[0]);
     else if (ok && engine_runs(t->targets, p.node))
-        ok = run_node(t, p.node, grads);
+        ok = run_node(t, p.node, grads, scope);
     wick_scope_close(PUB(c), scope);
     pending_end(t, &p);
     return ok;
@@ -363,10 +371,12 @@ static bool run_callbacks(engine_task *t) {
     return !t->c->error;
 }
 
-static bool push_root(engine_task *t, wick_tensor *root, wick_tensor *grad) {
+/* *held: the root's node, which the caller keeps to the end of the pass. */
+static bool push_root(engine_task *t, wick_tensor *root, wick_tensor *grad, wick_scope scope, wick_node **held) {
     context_impl *c = t->c;
     node_edge edge;
     if (!edge_of(c, root, &edge)) return false;
+    *held = edge.fn;
     if (!edge.fn)
         return !FAIL(c, FAILED_PRECONDITION, "element 0 of tensors does not require grad and does not have a grad_fn");
     bool ok = true;
@@ -378,26 +388,29 @@ static bool push_root(engine_task *t, wick_tensor *root, wick_tensor *grad) {
             ok = grad != NULL;
         }
     }
-    ok = ok && (!engine_visits(t->targets, edge.fn) || arrive(t, NULL, edge, grad));
-    node_release(edge.fn, c);
-    return ok;
+    return ok && (!engine_visits(t->targets, edge.fn) || arrive(t, NULL, edge, grad, scope, false));
 }
 
 bool engine_run(context_impl *c, wick_tensor *const *roots, wick_tensor *const *grads, int n, unsigned flags,
                 const engine_targets *targets) {
+    wick_node *few[FEW] = {NULL}, **held = few;
     if (c->error) return false;
+    if (n > FEW && !(held = rt_calloc(c->rt, sizeof *held * (size_t)n))) return !FAIL(c, OUT_OF_MEMORY, "out of memory in backward");
     wick_modes outer = c->modes;
     wick_set_grad_enabled(PUB(c), (flags & WICK_CREATE_GRAPH) != 0);
     engine_task *t = task_begin(c, flags, targets);
     wick_scope scope = wick_scope_open(PUB(c));
     bool ok = t != NULL;
-    for (int i = 0; ok && i < n; ++i) ok = push_root(t, roots[i], grads ? grads[i] : NULL);
+    for (int i = 0; ok && i < n; ++i) ok = push_root(t, roots[i], grads ? grads[i] : NULL, scope, &held[i]);
     wick_scope_close(PUB(c), scope);
     while (ok && t->heap.count) ok = run_slot(t, heap_pop(t));
     ok = ok && run_leaves(t);
     if (t && !ok) task_abandon(t);
     ok = ok && run_callbacks(t);
     if (t) task_end(t);
+    for (int i = 0; i < n; ++i)
+        if (held[i]) node_release(held[i], c);
+    if (held != few) rt_free(c->rt, held);
     c->modes = outer;
     return ok;
 }

@@ -5,7 +5,6 @@
 
 /* ---- making ---- */
 static size_t list_bytes(const wick_value *v) {
-    if (WICK_LIKELY(v->tag <= WICK_TAG_F64)) return 0;
     switch (v->tag) {
     case WICK_TAG_I64_LIST: return v->count * sizeof(int64_t);
     case WICK_TAG_F64_LIST: return v->count * sizeof(double);
@@ -25,8 +24,8 @@ static void copy_args(wick_node *node, const wick_value *args, int nargs, char *
         wick_value *v = &node->args[i];
         *v = args[i];
         if (v->tag == WICK_TAG_TENSOR || v->tag == WICK_TAG_TENSOR_LIST) v->as.pointer = NULL;
-        size_t bytes = list_bytes(v);
-        if (WICK_LIKELY(!bytes)) continue;
+        size_t bytes = WICK_LIKELY(v->tag <= WICK_TAG_F64) ? 0 : list_bytes(v);
+        if (!bytes) continue;
         memcpy(room, v->as.pointer, bytes);
         v->as.pointer = room;
         room += ALIGN8(bytes);
@@ -36,8 +35,8 @@ static void copy_args(wick_node *node, const wick_value *args, int nargs, char *
 wick_node *node_new(context_impl *c, const node_class *cls, const op_entry *op, int edges, int outs, int saves,
                     const wick_value *args, int nargs) {
     size_t lists = 0;
-    bool plain = op && op->plain;
-    for (int i = 0; !plain && i < nargs; ++i) lists += ALIGN8(list_bytes(&args[i]));
+    for (int i = 0; i < nargs; ++i)
+        if (WICK_UNLIKELY(args[i].tag > WICK_TAG_F64)) lists += ALIGN8(list_bytes(&args[i]));
     size_t bytes = sizeof(wick_node) + (size_t)edges * sizeof(node_edge) + (size_t)outs * sizeof(node_meta) +
                    (size_t)saves * sizeof(saved_tensor) + (size_t)nargs * sizeof(wick_value) + lists +
                    (size_t)outs * META_DIMS * sizeof(wick_dim);
@@ -46,16 +45,9 @@ wick_node *node_new(context_impl *c, const node_class *cls, const op_entry *op, 
         FAIL(c, OUT_OF_MEMORY, "cannot allocate a graph node");
         return NULL;
     }
-    memset(n, 0, sizeof *n);
-    n->references = 1;
-    n->rt = c->rt;
-    n->small = bytes <= BLOCK_BYTES;
-    n->cls = cls;
-    n->op = op;
-    n->edge_count = (uint16_t)edges;
-    n->out_count = (uint16_t)outs;
-    n->saved_count = (uint16_t)saves;
-    n->arg_count = (uint16_t)nargs;
+    *n = (wick_node){.references = 1, .edge_count = (uint16_t)edges, .out_count = (uint16_t)outs,
+                     .saved_count = (uint16_t)saves, .arg_count = (uint16_t)nargs, .small = bytes <= BLOCK_BYTES,
+                     .rt = c->rt, .cls = cls, .op = op};
     n->edges = (node_edge *)(n + 1);
     n->args = (wick_value *)(n->edges + edges);
     n->saved = (saved_tensor *)(n->args + nargs);
@@ -123,7 +115,7 @@ void nodes_destroy(wick_node *dying, context_impl *c) {
         wick_runtime *rt = n->rt;
         dying = n->next_dying;
         release_saved(n, c, &dying);
-        if (n->cls->destroy) n->cls->destroy(n, c, &dying);
+        if (n->payload && n->cls->destroy) n->cls->destroy(n, c, &dying);
         for (int i = 0; i < n->edge_count; ++i)
             if (n->edges[i].fn) node_unref(n->edges[i].fn, &dying);
         if (n->parent) node_unref(n->parent, &dying);
@@ -194,9 +186,11 @@ bool tensor_needs_grad(context_impl *c, tensor_impl *t) {
     return t->requires_grad || t->grad_fn || (t->base && tensor_grad_fn(c, t));
 }
 
-void tensor_set_history(tensor_impl *t, wick_node *node, uint32_t nr) {
+void tensor_set_history(tensor_impl *t, wick_node *node, uint32_t nr) { tensor_take_history(t, node_retain(node), nr); }
+
+void tensor_take_history(tensor_impl *t, wick_node *node, uint32_t nr) {
     wick_node *old = t->grad_fn;
-    t->grad_fn = node_retain(node);
+    t->grad_fn = node;
     t->output_nr = nr;
     t->requires_grad = 0;
     t->pub.keys |= WICK_KEY(AUTOGRAD);

@@ -108,9 +108,10 @@ wick_node *tensor_grad_fn(context_impl *c, tensor_impl *t);
 bool tensor_needs_grad(context_impl *c, tensor_impl *t);
 /* Makes `t` output `nr` of `node`. */
 void tensor_set_history(tensor_impl *t, wick_node *node, uint32_t nr);
+void tensor_take_history(tensor_impl *t, wick_node *node, uint32_t nr); /* takes the caller's reference to the node */
 
 bool saved_pack(context_impl *c, wick_node *node, int slot, wick_tensor *t, bool is_output, uint32_t output_nr);
-/* Scope-owned. NULL on failure (latched) or if nothing was saved. */
+/* Lent as long as the node keeps it, or scope-owned. NULL on failure (latched) or if nothing was saved. */
 wick_tensor *saved_unpack(context_impl *c, wick_node *node, int slot);
 
 /* ---- views and in-place writes (view.c) ---- */

@@ -113,31 +113,19 @@ static bool save_results(context_impl *c, wick_node *node, const call_frame *f, 
     return true;
 }
 
-static int saved_slot(const backward_call *b, int result_flag, int index) {
-    int slot = 0;
-    const op_entry *op = b->node->op;
-    for (int k = 0; k < op->save_count; ++k) {
-        const op_save *s = &op->saves[k];
-        if (s->result == result_flag && s->index == index) return slot;
-        slot += !s->result && op->args[s->index].list ? (int)b->node->args[s->index].count : 1;
-    }
-    return -1;
-}
-
 /* Several saves may name one argument under different conditions: the one that is present counts. */
 static wick_tensor *unpack(backward_call *b, int result_flag, int index, int item) {
     const op_entry *op = b->node->op;
-    int slot = saved_slot(b, result_flag, index);
-    if (slot < 0) {
-        FAIL(ctx(C), INTERNAL, "the gradient rule of %s reads a tensor that its row does not save", op->name);
-        return NULL;
-    }
+    bool named = false;
     for (int k = 0, at = 0; k < op->save_count; ++k) {
         const op_save *s = &op->saves[k];
-        if (s->result == result_flag && s->index == index && (b->node->released || b->node->saved[at + item].present))
-            return saved_unpack(ctx(C), b->node, at + item);
+        if (s->result == result_flag && s->index == index) {
+            if (b->node->released || b->node->saved[at + item].present) return saved_unpack(ctx(C), b->node, at + item);
+            named = true;
+        }
         at += !s->result && op->args[s->index].list ? (int)b->node->args[s->index].count : 1;
     }
+    if (!named) FAIL(ctx(C), INTERNAL, "the gradient rule of %s reads a tensor that its row does not save", op->name);
     return NULL;
 }
 
@@ -187,7 +175,8 @@ static bool result_differentiable(const op_entry *op, int i, const wick_tensor *
     return wick_dtype_is_differentiable((wick_dtype)t->dtype) && !(op->def->nondiff_rets >> i & 1);
 }
 
-static bool attach_results(context_impl *c, wick_node *node, call_frame *f) {
+/* One result takes over the recorder's reference to the node. */
+static bool attach_results(context_impl *c, wick_node *node, call_frame *f, bool *node_taken) {
     for (int i = 0; i < f->op->nrets; ++i) {
         if (f->rets[i].tag != WICK_TAG_TENSOR) continue;
         wick_tensor *t = f->rets[i].as.tensor;
@@ -196,9 +185,10 @@ static bool attach_results(context_impl *c, wick_node *node, call_frame *f) {
         bool written = f->op->mutated_arg >= 0 && t == arg_tensor(f->args, f->op->mutated_arg);
         if (written && impl(t)->base) {
             if (!rebase_history(c, impl(t), node)) return false;
-        } else {
-            tensor_set_history(impl(t), node, (uint32_t)i);
+            continue;
         }
+        tensor_take_history(impl(t), *node_taken ? node_retain(node) : node, (uint32_t)i);
+        *node_taken = true;
     }
     return true;
 }
@@ -227,11 +217,12 @@ static bool keep_geometry(context_impl *c, wick_node *node, const call_frame *f)
 static bool record(context_impl *c, call_frame *f, uint32_t needs) {
     const op_entry *op = f->op;
     int nargs = op->nargs;
+    bool taken = false;
     wick_node *node = node_new(c, &op_node_class, op, count_edges(f, nargs), op->nrets, count_saves(f), f->args, nargs);
     bool ok = node && connect(c, node, f, nargs) && save_inputs(c, node, f, needs) && keep_geometry(c, node, f) &&
               (!c->modes.anomaly || anomaly_note(c, node)) && dispatch_below(c, f, WICK_RANK_AUTOGRAD) &&
-              attach_results(c, node, f) && save_results(c, node, f, needs);
-    if (node) node_release(node, c);
+              attach_results(c, node, f, &taken) && save_results(c, node, f, needs);
+    if (node && !taken) node_release(node, c);
     return ok;
 }
 

@@ -1,4 +1,4 @@
-/* Gradient rules of gathering, scattering, masks, embeddings and random operators (core/ops/indexing.inc, random.inc). */
+/* Gradient rules of core/ops/indexing.inc and random.inc: gathering, scattering, masks, embeddings, random numbers. */
 #include "../ops/rows.h"
 #include "../ops/shorthand.h"
 #include "rule.h"

@@ -75,7 +75,7 @@ wick_tensor *saved_unpack(context_impl *c, wick_node *node, int slot) {
         return modified(c, node, s, wick_version(t));
     }
     if (s->is_output) return with_history(c, node, s, t);
-    return s->tensor ? scope_own(c, wick_retain(t)) : t;
+    return t;
 }
 
 bool wick_saved_hooks_push(wick_context *pub, const wick_saved_hooks *hooks) {

@@ -190,6 +190,16 @@ void compose__embedding_bag(wick_context *c, const wick_value *args, wick_value 
     embed_bags(c, args, rets, args[8].as.i);
 }
 
+/* Sums that need no gradient leave out what only a backward would read; dtypes other than F64 the indices' bags too. */
+void compose_embedding_bag_forward_only(wick_context *c, const wick_value *args, wick_value *rets) {
+    compose__embedding_bag(c, args, rets);
+    if (wick_failed(c) || args[4].as.i != BAG_SUM) return;
+    bool without_bags = self_of(args)->dtype != WICK_F64 && args[8].as.i < 0;
+    if (without_bags) rets[1] = wick_value_tensor(zeros_of(c, rets[1].as.tensor, (wick_dim[]){0}, 1));
+    for (int i = 2; i < 4; ++i)
+        rets[i] = wick_value_tensor(zeros_of(c, rets[i].as.tensor, SIZES(args[2].as.tensor)));
+}
+
 void compose_embedding_bag_padding_idx(wick_context *c, const wick_value *args, wick_value *rets) {
     int64_t padding = -1, rows = self_of(args)->ndim ? self_of(args)->sizes[0] : 0;
     if (args[8].tag != WICK_TAG_NONE) {
@@ -204,7 +214,8 @@ void compose_embedding_bag_padding_idx(wick_context *c, const wick_value *args, 
     embed_bags(c, args, rets, padding);
 }
 
-/* (grad, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample, padding_idx) */
+/* (grad, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights,
+ *  padding_idx) */
 void compose_embedding_bag_dense_backward(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *grad = self_of(args), *per_sample = arg_tensor(args, 8);
     wick_clamp_options least = WICK_CLAMP_OPTIONS_INIT;

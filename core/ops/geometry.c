@@ -48,8 +48,8 @@ static bool view_empty(const wick_tensor *t, int ndim, const wick_dim *sizes, wi
     return true;
 }
 
-/* Walks both shapes from the last dimension on: each run of t's dimensions that lies evenly in memory must be filled by a
- * run of the new ones. */
+/* Walks both shapes from the last dimension on: each run of t's dimensions that lies evenly in memory must be filled
+ * by a run of the new ones. */
 bool geometry_view(const wick_tensor *t, int ndim, const wick_dim *sizes, wick_dim *strides) {
     if (t->numel == 0) return view_empty(t, ndim, sizes, strides);
     int at = ndim - 1;

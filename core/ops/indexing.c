@@ -242,8 +242,8 @@ static wick_status *check_indices(const wick_tensor *self, const wick_value *ind
     return NULL;
 }
 
-/* The shape that integer indices select: their common shape in place of the indexed dimensions if those are adjacent, else
- * in front. */
+/* The shape that integer indices select: their common shape, in place of the indexed dimensions if those are
+ * adjacent, else in front. */
 static wick_status *selected_shape(const wick_tensor *self, const wick_value *indices, op_meta *m) {
     wick_dim sizes[WICK_MAX_DIMS];
     int ndim = 0, first = -1, last = -1, count = 0;

@@ -446,7 +446,7 @@ static wick_tensor *with_dims(wick_context *c, wick_tensor *t, const wick_value 
 void compose_trilinear(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *a = with_dims(c, T(0), &args[3]), *b = with_dims(c, T(1), &args[4]), *d = with_dims(c, T(2), &args[5]);
     wick_tensor *product = wick_mul(c, wick_mul(c, a, b), d);
-    give(rets, args[6].count ? sum_dims(c, product, LIST(args[6]), false) : product);
+    give(rets, product && args[6].count ? CALL(c, sum_dim, V(product), args[6], BOOLEAN(false), DTYPE((wick_dtype)product->dtype)) : product);
 }
 
 /* out[..., o] = sum over i, j of x[..., i] weight[o, i, j] y[..., j] + bias[o] */

@@ -240,8 +240,8 @@ wick_tensor *wrap_number(wick_context *pub, const wick_value *v) {
     static const wick_dtype dtypes[] = {[WICK_TAG_BOOL] = WICK_BOOL, [WICK_TAG_I64] = WICK_I64, [WICK_TAG_F64] = WICK_F64,
                                         [WICK_TAG_C128] = WICK_C128};
     context_impl *c = ctx(pub);
-    wick_tensor *t;
-    wick_status *s = tensor_new(c, dtypes[v->tag], 0, NULL, NULL, wick_runtime_host(c->rt), &t);
+    wick_tensor *t, scalar = {.flags = WICK_TENSOR_CONTIGUOUS, .numel = 1, .device = wick_runtime_host(c->rt)};
+    wick_status *s = tensor_new_like(c, dtypes[v->tag], &scalar, &t);
     if (fail(c, s)) return NULL;
     t->flags = (uint16_t)((t->flags | WICK_TENSOR_WRAPPED_NUMBER) & ~WICK_TENSOR_INFERENCE);
     if (v->tag == WICK_TAG_BOOL)

@@ -209,8 +209,8 @@ void compose_bernoulli_p(wick_context *c, const wick_value *args, wick_value *re
     give(rets, filled_bernoulli(c, wick_empty_like(c, self_of(args), NULL), args[1].as.f));
 }
 
-/* Without replacement: the highest of weights over exponential noise. With: where uniform numbers fall in the cumulative
- * distribution. */
+/* Without replacement: the highest of weights over exponential noise. With: where uniform numbers fall in the
+ * cumulative distribution. */
 void compose_multinomial(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *p = self_of(args), *indices = NULL;
     int64_t samples = args[1].as.i;

@@ -323,8 +323,8 @@ void compose_split_with_sizes(wick_context *c, const wick_value *args, wick_valu
     if (start != t->sizes[dim])
         FAIL(
             ctx(c), INVALID_ARGUMENT,
-            "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at dimension %lld), but got "
-            "split_sizes=%s",
+            "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at dimension %lld), but "
+            "got split_sizes=%s",
             (long long)t->sizes[dim], (long long)args[2].as.i, format_sizes(n, sizes, text, sizeof text));
     if (!wick_failed(c)) give_list(rets, out, (size_t)n);
 }
@@ -400,8 +400,8 @@ static void split_named(wick_context *c, const wick_value *args, wick_value *ret
     if (sections == 0 || t->sizes[dim] % sections) {
         FAIL(
             ctx(c), INVALID_ARGUMENT,
-            "torch.%s attempted to split along dimension %d, but the size of the dimension %lld is not divisible by the "
-            "split_size %lld!",
+            "torch.%s attempted to split along dimension %d, but the size of the dimension %lld is not divisible by "
+            "the split_size %lld!",
             name, dim, (long long)t->sizes[dim], (long long)sections);
         return;
     }

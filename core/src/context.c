@@ -106,6 +106,15 @@ wick_tensor *scope_own(context_impl *c, wick_tensor *t) {
     return c->owned[c->owned_count++] = t;
 }
 
+wick_tensor *scope_take(context_impl *c, wick_scope scope, wick_tensor *t) {
+    for (size_t i = c->owned_count; i-- > HEIGHT(scope);) {
+        if (c->owned[i] != t) continue;
+        memmove(&c->owned[i], &c->owned[i + 1], sizeof *c->owned * (--c->owned_count - i));
+        return t;
+    }
+    return wick_retain(t);
+}
+
 wick_tensor *wick_scope_adopt(wick_context *c, wick_tensor *t) { return t ? scope_own(ctx(c), t) : NULL; }
 
 wick_tensor *wick_scope_return(wick_context *pub, wick_scope scope, wick_tensor *t) {

@@ -97,7 +97,7 @@ static bool resolve_lazy(context_impl *c, call_frame *f, int rank) {
         }
         v->as.tensors = items;
     }
-    call_frame below = {f->op, args, f->rets, f->keys & ~(WICK_KEY(CONJUGATE) | WICK_KEY(NEGATIVE)), f->device, NULL};
+    call_frame below = {f->op, args, f->rets, f->keys & ~(WICK_KEY(CONJUGATE) | WICK_KEY(NEGATIVE)), f->device, NULL, false};
     return dispatch_below(c, &below, rank);
 }
 
@@ -144,7 +144,12 @@ static uint64_t likeness(const wick_tensor *t) {
     return bits;
 }
 
-/* The short way for elementwise calls: one pass finds the keys and that all tensors are row-major and alike. */
+static bool is_wrapped_number(const wick_tensor *t) {
+    return t->flags & WICK_TENSOR_WRAPPED_NUMBER && t->ndim == 0 && !wick_dtype_is_complex((wick_dtype)t->dtype);
+}
+
+/* The short way for elementwise calls: one pass finds the keys and that all tensors are row-major and alike; real numbers
+ * may stand among floating tensors. */
 static bool scan_dense(call_frame *f) {
     int n = f->op->dense_args;
     wick_tensor *first = f->args[0].as.tensor;
@@ -153,7 +158,12 @@ static bool scan_dense(call_frame *f) {
     uint64_t keys = first->keys;
     for (int i = 1; i < n; ++i) {
         const wick_tensor *t = f->args[i].as.tensor;
-        if (f->args[i].tag != WICK_TAG_TENSOR || likeness(t) != likeness(first)) return false;
+        if (f->args[i].tag != WICK_TAG_TENSOR) return false;
+        if (likeness(t) != likeness(first)) {
+            if (!is_wrapped_number(t) || !wick_dtype_is_floating((wick_dtype)first->dtype)) return false;
+            f->numbers = true;
+            continue;
+        }
         for (int d = 0; d < first->ndim; ++d)
             if (t->sizes[d] != first->sizes[d]) return false;
         keys |= t->keys;
@@ -165,7 +175,7 @@ static bool scan_dense(call_frame *f) {
 }
 
 static bool dispatch(context_impl *c, const op_entry *op, const wick_value *args, wick_value *rets) {
-    call_frame f = {op, args, rets, c->modes.include_keys, {0, 0}, NULL};
+    call_frame f = {op, args, rets, c->modes.include_keys, {0, 0}, NULL, false};
     if (WICK_UNLIKELY(!c->scope_depth))
         return !FAIL(c, FAILED_PRECONDITION, "%s: no scope is open: call wick_scope_open first", op->name);
     if (!scan_dense(&f) && !scan_arguments(c, &f)) return false;
@@ -217,7 +227,7 @@ static const char *type_text(const op_arg *a) {
     return names[a->type];
 }
 
-static bool is_number(const wick_value *v) {
+static bool value_is_number(const wick_value *v) {
     const uint32_t numbers = 1u << WICK_TAG_BOOL | 1u << WICK_TAG_I64 | 1u << WICK_TAG_F64 | 1u << WICK_TAG_C128;
     return numbers >> v->tag & 1;
 }
@@ -238,7 +248,7 @@ static bool complete(context_impl *c, const op_entry *op, const wick_value *args
             singles[0][i & 7] = v->as.i;
             *v = wick_value_ints(&singles[0][i & 7], 1);
         }
-        if (a->type == TYPE_TENSOR && !a->list && !a->mutated && is_number(v))
+        if (a->type == TYPE_TENSOR && !a->list && !a->mutated && value_is_number(v))
             *v = wick_value_tensor(wrap_number(PUB(c), v));
         if (c->error) return false;
         if (!value_fits(a, v))
@@ -263,7 +273,7 @@ bool wick_redispatch(wick_context *pub, const wick_op *op, const wick_value *arg
     context_impl *c = ctx(pub);
     if (c->error) return false;
     uint64_t keys = c->redispatch_keys;
-    call_frame f = {op, args, rets, c->modes.include_keys, {0, 0}, NULL};
+    call_frame f = {op, args, rets, c->modes.include_keys, {0, 0}, NULL, false};
     if (!scan_arguments(c, &f)) return false;
     f.keys &= ~c->modes.exclude_keys & keys;
     return dispatch_keys(c, &f);

@@ -67,6 +67,7 @@ typedef struct call_frame {
     uint64_t keys;
     wick_device device;
     wick_tensor *dense; /* all tensors are row-major and have this one's shape, dtype and device; NULL: not known */
+    bool numbers;       /* ...but for 0-dim numbers among the arguments */
 } call_frame;
 
 /* Goes on below `rank`. */

@@ -316,7 +316,7 @@ static bool run_on_host(execution *x) {
         s = to_device(x, v->as.tensor, wick_runtime_host(c->rt), &v->as.tensor);
         if (!s) scope_own(c, v->as.tensor);
     }
-    call_frame host = {op, args, rets, WICK_KEY(DENSE), wick_runtime_host(c->rt), NULL};
+    call_frame host = {op, args, rets, WICK_KEY(DENSE), wick_runtime_host(c->rt), NULL, false};
     bool ok = !fail(c, s) && !c->error && execute(c, &host);
     for (int i = 0; ok && i < x->nouts; ++i) {
         wick_tensor *r = rets[i].as.tensor;
@@ -353,9 +353,10 @@ static bool execute_kernel(context_impl *c, call_frame *f) {
 }
 
 /* ---- the short way: elementwise on dense tensors of one shape and dtype ---- */
-static bool dense_applies(const call_frame *f, const kernel_slot *slot, wick_dtype compute) {
+static bool dense_applies(const context_impl *c, const call_frame *f, const kernel_slot *slot, wick_dtype compute) {
     const op_row *row = f->op->def;
     if (!slot || !slot_takes(slot, compute)) return false;
+    if (f->numbers && !(slot->flags & WICK_KERNEL_FUSED_CAST && f->device.type == c->rt->host_type)) return false;
     if (wick_dtype_is_floating(compute)) return !row->infer || row->flags & FLOAT_FAST;
     return !row->infer && !(row->flags & (PROMOTE_FLOAT | REAL_RESULT));
 }
@@ -366,13 +367,13 @@ static bool execute_dense(context_impl *c, call_frame *f, bool *done) {
     wick_value values[MAX_VALUES];
     wick_dtype compute = (wick_dtype)f->dense->dtype;
     const kernel_slot *slot = find_kernel(c->rt, f->device, op);
-    *done = dense_applies(f, slot, compute);
+    *done = dense_applies(c, f, slot, compute);
     if (!*done) return true;
     wick_status *s = tensor_new_like(c, op->def->flags & BOOL_RESULT ? WICK_BOOL : compute, f->dense, &out);
     if (WICK_UNLIKELY(s != NULL)) return !fail(c, s);
     for (int i = 0; i < op->nargs; ++i) values[i] = f->args[i];
     values[op->nargs] = wick_value_tensor(out);
-    s = slot_run(c, slot, op, f->device, values, op->nargs, 1, compute, WICK_CALL_DENSE);
+    s = slot_run(c, slot, op, f->device, values, op->nargs, 1, compute, f->numbers ? 0 : WICK_CALL_DENSE);
     if (WICK_UNLIKELY(s != NULL)) {
         tensor_release(impl(out), c);
         return !fail(c, s);

@@ -1,5 +1,5 @@
-/* The text of a tensor, as PyTorch's repr has it: precision 4, three items at either edge beyond 1000 elements, lines of
- * 80 columns. */
+/* The text of a tensor, as PyTorch's repr has it: precision 4, three items at either edge beyond 1000 elements, lines
+ * of 80 columns. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -239,6 +239,8 @@ static inline context_impl *ctx(wick_context *c) { return (context_impl *)c; }
 
 /* Gives the innermost scope the reference; on failure drops it and latches. */
 wick_tensor *scope_own(context_impl *c, wick_tensor *t);
+/* A reference to t for the caller: the innermost scope's own if it has one, else a new one. */
+wick_tensor *scope_take(context_impl *c, wick_scope scope, wick_tensor *t);
 /* An array of tensor pointers that lives as long as the innermost scope. NULL when memory is exhausted. */
 wick_tensor **scope_array(context_impl *c, size_t count);
 /* A copy of a complex number that lives as long as the innermost scope. NULL when memory is exhausted (latched). */

@@ -55,11 +55,12 @@ typedef struct parity {
     wick_context *c;
     wick_device device;
     const wick_op *as_strided; /* NULL if unknown */
-    json_t *known;             /* "name case stage" -> reason; what fails as foreseen is taken out */
+    json_t *known;             /* "name case stage" -> reason */
     json_t *names;             /* name -> [passed, failed, unsupported] */
     json_t *failures;          /* list of {name, case, stage, expected, got, known} */
     long counts[STAGE_COUNT][VERDICT_COUNT];
     long explained; /* failures that are in `known` */
+    long stale;     /* passes that are in `known` */
 } parity;
 
 /* A recorded case and what belongs to it while it runs. */

@@ -69,11 +69,6 @@ static wick_module *make_groupnorm(wick_context *c, const layer_call *call) {
     return wick_nn_group_norm(c, call->a[0].i[0], call->shape[0], call->a[1].real, true);
 }
 
-static wick_module *make_embedding(wick_context *c, const layer_call *call) {
-    wick_nn_embedding_options o = WICK_NN_EMBEDDING_OPTIONS_INIT;
-    o.padding_idx = call->a[2].i[0];
-    return wick_nn_embedding(c, call->a[0].i[0], call->a[1].i[0], &o);
-}
 
 static wick_module *make_maxpool2d(wick_context *c, const layer_call *call) {
     wick_nn_pool_options o = WICK_NN_POOL_OPTIONS_INIT;
@@ -117,7 +112,6 @@ static const layer_row layer_rows[] = {
      3, make_batchnorm2d},
     {"layernorm", "eps:real=1e-5", "normalizes each sample", 1, 8, make_layernorm},
     {"groupnorm", "groups, eps:real=1e-5", "normalizes groups of channels", 1, WICK_MAX_DIMS, make_groupnorm},
-    {"embedding", "count, dim, padding_idx=-1", "a vector for each integer", ANY_DIMS, make_embedding},
     {"maxpool2d", "kernel:size, stride:size=0, padding:size=0, dilation:size=1, ceil_mode:bool=no",
      "maximum of each window", 3, 3, make_maxpool2d},
     {"avgpool2d", "kernel:size, stride:size=0, padding:size=0, ceil_mode:bool=no, count_include_pad:bool=yes",

@@ -105,6 +105,21 @@ static bool try_packed(const wick_kernel_call *k, const pw_eval *e, const pw_op 
     return true;
 }
 
+/* The host has looked already: everything is packed and alike. Short calls go straight to their loop. */
+static bool run_dense(const wick_kernel_call *k, const pw_op *op) {
+    const wick_tensor *out = wick_out_tensor(k, 0);
+    wick_dtype compute = (wick_dtype)k->compute_dtype;
+    if (out->numel > CPU_GRAIN || !dtype_is_native(compute)) return false;
+    pw_loop loop = CPU_NAME(pw_loops)[class_of_dtype(compute)][op - ops];
+    if (!loop) return false;
+    const void *in[PW_MAX_OPERANDS - 1];
+    pw_scalar scalars[PW_MAX_SCALARS];
+    for (int i = 0; i < op->inputs; ++i) in[i] = wick_data(k->values[i].as.tensor);
+    for (int i = 0; i < op->scalars; ++i) scalars[i] = pw_scalar_of(&k->values[op->inputs + i]);
+    loop(wick_data(out), in, out->numel, scalars);
+    return true;
+}
+
 /* ---- anything else, in blocks ---- */
 typedef struct operand_plan {
     cpu_convert_fn steps[3]; /* from the tensor's dtype to the class (inputs), or back (output); packed at the front */
@@ -159,6 +174,34 @@ static const void *convert(const operand_plan *plan, const void *src, void *dst,
         src = to;
     }
     return src;
+}
+
+#define SHORT_CALL 256 /* elements */
+
+/* A short call of packed tensors with 0-dim ones among them: each of those becomes an array of its value. */
+static bool try_short(const pw_eval *e, const pw_op *op, cpu_class c, wick_dtype compute, pw_loop loop) {
+    const wick_tensor *out = e->operands[0];
+    const int64_t n = out->numel;
+    const void *in[PW_MAX_OPERANDS - 1];
+    block_buffers buffers; /* only the fronts are touched */
+    if (n > SHORT_CALL || !wick_is_contiguous(out) || op->kinds[0] != KIND_T || out->dtype != dtype_of_class(c)) return false;
+    for (int i = 1; i <= op->inputs; ++i) {
+        const wick_tensor *t = e->operands[i];
+        operand_plan plan = {.bytes = (int32_t)wick_dtype_bytes(dtype_of_class(c))};
+        if (op->kinds[i] != KIND_T) return false;
+        if (t->numel == n && wick_is_contiguous(t) && t->dtype == dtype_of_class(c)) {
+            in[i - 1] = wick_data(t);
+            continue;
+        }
+        if (t->numel != 1) return false;
+        _Alignas(16) char one[sizeof(double complex)];
+        plan_input(&plan, wick_tensor_dtype(t), c, compute, rounds_operands(e->id));
+        const void *value = convert(&plan, wick_data(t), one, 1, &buffers);
+        wick_copy_row(buffers.values[i], plan.bytes, value, 0, n, plan.bytes);
+        in[i - 1] = buffers.values[i];
+    }
+    loop(wick_data(out), in, n, e->scalars);
+    return true;
 }
 
 /* Elements [position, position + n) of input `i` as packed values of its class. */
@@ -276,7 +319,7 @@ wick_status *CPU_NAME(pw_run)(const wick_kernel_call *k, const pw_eval *e) {
         return WICK_HOST_ERROR(k->host, WICK_UNSUPPORTED, "%s: not implemented for dtype %d", k->host->op_name(k->op),
                                (int)compute);
     if (e->operands[0]->numel == 0) return NULL;
-    if (!e->refuse_zero_divisor && try_packed(k, e, op, c, loop)) return NULL;
+    if (!e->refuse_zero_divisor && (try_packed(k, e, op, c, loop) || try_short(e, op, c, compute, loop))) return NULL;
     return run_in_blocks(k, e, op, compute, loop);
 }
 
@@ -284,6 +327,7 @@ wick_status *CPU_NAME(pw_run)(const wick_kernel_call *k, const pw_eval *e) {
 /* Tensors come first in the schema, then the scalars. */
 static wick_status *run_row(const wick_kernel_call *k) {
     const pw_op *op = k->data;
+    if (k->flags & WICK_CALL_DENSE && run_dense(k, op)) return NULL;
     pw_eval e; /* not all of it is needed: this is the path of the smallest tensors */
     e.id = (pw_id)(op - ops), e.refuse_zero_divisor = false;
     e.operands[0] = wick_out_tensor(k, 0);

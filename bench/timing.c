@@ -1,0 +1,60 @@
+/* Minima over batches. A batch is short enough to fit between two interruptions of a busy machine. */
+#include <stdlib.h>
+#include <time.h>
+
+#include "options.h"
+
+#define BATCH_NS 200e3
+#define ROUNDS 6
+
+double bench_now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static double batch_ns(bench_run run, void *user, int64_t n) {
+    double start = bench_now_ns();
+    run(user, n);
+    return bench_now_ns() - start;
+}
+
+/* Repetitions that take about BATCH_NS. */
+static int64_t batch_size(bench_run run, void *user) {
+    int64_t n = 1;
+    for (;;) {
+        double ns = batch_ns(run, user, n);
+        if (ns >= BATCH_NS / 2) return n;
+        n = ns < BATCH_NS / 16 ? n * 8 : (int64_t)((double)n * BATCH_NS / ns) + 1;
+    }
+}
+
+double bench_time(bench_run run, void *user, double seconds) {
+    int64_t n = batch_size(run, user);
+    double best = INFINITY, end = bench_now_ns() + seconds * 1e9;
+    do {
+        double ns = batch_ns(run, user, n) / (double)n;
+        if (ns < best) best = ns;
+    } while (bench_now_ns() < end);
+    return best;
+}
+
+static double entry_time(const bench_entry *e, double seconds) {
+    if (e->run) return bench_time(e->run, e->user, seconds);
+    return bench_process_ask(e->process, "time %d %g %s", e->threads, seconds, e->work);
+}
+
+void bench_race(bench_entry *entries, int count) {
+    for (int i = 0; i < count; ++i) entries[i].ns = NAN;
+    for (int round = 0; round < ROUNDS; ++round)
+        for (int i = 0; i < count; ++i) entries[i].ns = fmin(entries[i].ns, entry_time(&entries[i], options.seconds / ROUNDS));
+}
+
+void bench_calibration_loop(void *user, int64_t n) {
+    static const size_t sizes[3] = {64, 128, 256};
+    void *volatile blocks[3]; /* volatile: the compiler must not remove the pairs */
+    for (int64_t i = 0; i < n; ++i) {
+        for (int k = 0; k < 3; ++k) blocks[k] = malloc(sizes[k]);
+        for (int k = 0; k < 3; ++k) free(blocks[k]);
+    }
+}
