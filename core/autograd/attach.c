@@ -40,8 +40,8 @@ wick_tensor *wick_set_requires_grad(wick_context *pub, wick_tensor *t, bool on) 
     return t;
 }
 
-wick_tensor *wick_grad_of(const wick_tensor *t) { return impl(t)->extra ? impl(t)->extra->grad : NULL; }
-bool wick_grad_is_partial(const wick_tensor *t) { return impl(t)->extra && impl(t)->extra->partial; }
+wick_tensor *wick_grad_of(const wick_tensor *t) { return extra_of(impl(t)) ? extra_of(impl(t))->grad : NULL; }
+bool wick_grad_is_partial(const wick_tensor *t) { return extra_of(impl(t)) && extra_of(impl(t))->partial; }
 wick_node *wick_grad_fn(const wick_tensor *t) { return impl(t)->grad_fn; }
 
 static bool check_grad(context_impl *c, const wick_tensor *t, const wick_tensor *grad) {
@@ -57,7 +57,7 @@ static bool check_grad(context_impl *c, const wick_tensor *t, const wick_tensor 
 bool wick_set_grad(wick_context *pub, wick_tensor *t, wick_tensor *grad) {
     context_impl *c = ctx(pub);
     if (grad && !check_grad(c, t, grad)) return false;
-    if (!grad && !impl(t)->extra) return true;
+    if (!grad && !extra_of(impl(t))) return true;
     autograd_extra *x = autograd_extra_of(impl(t));
     if (!x) return !FAIL(c, OUT_OF_MEMORY, "cannot set a gradient");
     wick_tensor *old = x->grad;

@@ -177,6 +177,12 @@ static wick_tensor *conform(context_impl *c, wick_node *from, wick_tensor *grad,
         }
         grad = wick_sum_to_size(PUB(c), grad, m->sizes, m->ndim);
     }
+    if (grad && !wick_device_equal(grad->device, m->device)) {
+        FAIL(c, INVALID_ARGUMENT, "Function %s returned an invalid gradient: expected device %s but got %s",
+             from ? wick_node_name(from) : "root", wick_device_format(c->rt, m->device, a, sizeof a),
+             wick_device_format(c->rt, grad->device, b, sizeof b));
+        return NULL;
+    }
     if (grad && grad->dtype != m->dtype) {
         if (wick_dtype_is_complex((wick_dtype)grad->dtype) && !wick_dtype_is_complex((wick_dtype)m->dtype))
             grad = wick_real(PUB(c), grad);
@@ -237,11 +243,11 @@ static bool hand_on(engine_task *t, wick_node *n, wick_tensor **gin, wick_scope 
 
 static bool run_node(engine_task *t, wick_node *n, wick_tensor *const *grads, wick_scope scope) {
     context_impl *c = t->c;
-    wick_tensor *few_in[FEW] = {NULL}, **gin = few_in, *few_out[FEW], **gout = few_out;
+    wick_tensor *few_in[FEW], **gin = few_in, *few_out[FEW], **gout = few_out;
     if (n->edge_count > FEW && !(gin = scope_array(c, n->edge_count))) return false;
     if (n->out_count > FEW && !(gout = scope_array(c, n->out_count))) return false;
-    if (gin != few_in) memset(gin, 0, n->edge_count * sizeof *gin);
-    memcpy(gout, grads, n->out_count * sizeof *gout);
+    for (int i = 0; i < n->edge_count; ++i) gin[i] = NULL;
+    for (int i = 0; i < n->out_count; ++i) gout[i] = grads[i];
     wick_node *outer = c->running;
     c->running = n;
     bool ok = fill_undefined(c, n, gout) && n->cls->apply(n, c, gout, gin) && !c->error &&
@@ -264,7 +270,7 @@ static bool accumulate(context_impl *c, autograd_extra *x, wick_tensor *grad, bo
     pthread_mutex_lock(&c->rt->accumulate_lock);
     wick_tensor *old = x->grad, *fresh = old;
     if (create_graph)
-        fresh = old ? wick_add(PUB(c), old, grad, NULL) : grad;
+        fresh = old ? wick_add(PUB(c), old, grad, NULL) : wick_clone(PUB(c), grad, NULL);
     else if (!old)
         fresh = first_gradient(c, grad);
     else
@@ -281,7 +287,15 @@ static bool run_leaf(engine_task *t, wick_node *n, wick_tensor *grad) {
     autograd_extra *x = (autograd_extra *)n;
     if (t->targets) return true;
     return accumulate(t->c, x, grad, t->flags & WICK_CREATE_GRAPH) &&
-           (!n->hooks || node_run_hooks(t->c, n, HOOK_ACCUMULATED, &x->grad, 1, false));
+           (!n->hooks || (node_run_hooks(t->c, n, HOOK_ACCUMULATED, &x->grad, 1, false) &&
+                          node_run_hooks(t->c, n, HOOK_AFTER, &grad, 0, false)));
+}
+
+static void queue_inputs(engine_task *t, const wick_node *n) {
+    for (int i = 0; i < n->edge_count; ++i) {
+        wick_node *next = n->edges[i].fn;
+        if (next && table_find(t, next) < 0 && slot_new(t, next) < 0) return;
+    }
 }
 
 static bool run_slot(engine_task *t, uint32_t slot) {
@@ -302,6 +316,7 @@ static bool run_slot(engine_task *t, uint32_t slot) {
     else if (ok && engine_runs(t->targets, p.node))
         ok = run_node(t, p.node, grads, scope);
     wick_scope_close(PUB(c), scope);
+    if (!ok) queue_inputs(t, p.node); /* see mark_partial */
     pending_end(t, &p);
     return ok;
 }
@@ -334,12 +349,11 @@ void engine_task_free(wick_runtime *rt, engine_task *t) {
     rt_free(rt, t);
 }
 
-/* After a failure what still waits is dropped, and the leaves that it would have reached are marked. */
+/* After a failure what still waits is dropped. */
 static void task_abandon(engine_task *t) {
     for (size_t i = 0; i < t->slot_count; ++i) {
         pending *p = &t->slots[i];
         if (!p->node) continue;
-        if (p->node->sequence == 0) ((autograd_extra *)p->node)->partial = true;
         table_remove(t, (uint32_t)i);
         pending_end(t, p);
     }
@@ -355,15 +369,24 @@ static void task_end(engine_task *t) {
 }
 
 static bool run_leaves(engine_task *t) {
-    for (size_t i = 0; i < t->leaves.count; ++i) {
-        wick_node *leaf = t->slots[t->leaves.items[i]].node;
-        wick_retain(&((autograd_extra *)leaf)->owner->pub);
-        bool ok = run_slot(t, t->leaves.items[i]);
-        if (!ok) ((autograd_extra *)leaf)->partial = true;
-        tensor_release(((autograd_extra *)leaf)->owner, t->c);
-        if (!ok) return false;
+    bool ok = true;
+    for (size_t i = 0; ok && i < t->leaves.count; ++i) {
+        autograd_extra *leaf = (autograd_extra *)t->slots[t->leaves.items[i]].node;
+        tensor_impl *owner = impl(wick_retain(&leaf->owner->pub));
+        ok = run_slot(t, t->leaves.items[i]);
+        if (!ok) leaf->partial = true;
+        tensor_release(owner, t->c);
     }
-    return true;
+    return ok;
+}
+
+/* Marks the leaves that a failed pass would still have reached, found by walking on without gradients. */
+static void mark_partial(engine_task *t) {
+    while (t->heap.count) queue_inputs(t, t->slots[heap_pop(t)].node);
+    for (size_t i = 0; i < t->slot_count; ++i) {
+        wick_node *n = t->slots[i].node;
+        if (n && n->sequence == 0) ((autograd_extra *)n)->partial = true;
+    }
 }
 
 static bool run_callbacks(engine_task *t) {
@@ -371,24 +394,45 @@ static bool run_callbacks(engine_task *t) {
     return !t->c->error;
 }
 
+/* Without targets a failure is told to the leaves. */
+static bool run_all(engine_task *t) {
+    bool ok = true;
+    while (ok && t->heap.count) ok = run_slot(t, heap_pop(t));
+    ok = ok && run_leaves(t);
+    if (!ok && !t->targets) mark_partial(t);
+    return ok && run_callbacks(t);
+}
+
+static bool check_root_gradient(context_impl *c, int i, const wick_tensor *root, const wick_tensor *grad) {
+    char a[SIZES_TEXT], b[SIZES_TEXT];
+    if (grad->ndim == root->ndim && !memcmp(grad->sizes, root->sizes, sizeof *root->sizes * root->ndim)) return true;
+    return !FAIL(c, INVALID_ARGUMENT, "Mismatch in shape: grad_output[%d] has a shape of %s and output[%d] has a shape of %s.",
+                 i, format_sizes(grad->ndim, grad->sizes, a, sizeof a), i,
+                 format_sizes(root->ndim, root->sizes, b, sizeof b));
+}
+
+static wick_tensor *implicit_gradient(context_impl *c, wick_tensor *root) {
+    if (root->numel == 1 && wick_dtype_is_floating((wick_dtype)root->dtype)) return wick_ones_like(PUB(c), root, NULL);
+    if (root->numel != 1)
+        FAIL(c, INVALID_ARGUMENT, "grad can be implicitly created only for scalar outputs");
+    else
+        FAIL(c, INVALID_ARGUMENT, "grad can be implicitly created only for real scalar outputs but got %s",
+             wick_dtype_name((wick_dtype)root->dtype));
+    return NULL;
+}
+
 /* *held: the root's node, which the caller keeps to the end of the pass. */
-static bool push_root(engine_task *t, wick_tensor *root, wick_tensor *grad, wick_scope scope, wick_node **held) {
+static bool push_root(engine_task *t, int i, wick_tensor *root, wick_tensor *grad, wick_scope scope, wick_node **held) {
     context_impl *c = t->c;
     node_edge edge;
+    if (!root) return !FAIL(c, INVALID_ARGUMENT, "backward: tensor %d is NULL", i);
     if (!edge_of(c, root, &edge)) return false;
     *held = edge.fn;
     if (!edge.fn)
-        return !FAIL(c, FAILED_PRECONDITION, "element 0 of tensors does not require grad and does not have a grad_fn");
-    bool ok = true;
-    if (!grad) {
-        if (root->numel != 1) {
-            ok = !FAIL(c, INVALID_ARGUMENT, "grad can be implicitly created only for scalar outputs");
-        } else {
-            grad = wick_ones_like(PUB(c), root, NULL);
-            ok = grad != NULL;
-        }
-    }
-    return ok && (!engine_visits(t->targets, edge.fn) || arrive(t, NULL, edge, grad, scope, false));
+        return !FAIL(c, FAILED_PRECONDITION, "element %d of tensors does not require grad and does not have a grad_fn", i);
+    if (grad && !check_root_gradient(c, i, root, grad)) return false;
+    if (!grad && !(grad = implicit_gradient(c, root))) return false;
+    return (!engine_visits(t->targets, edge.fn) || arrive(t, NULL, edge, grad, scope, false));
 }
 
 bool engine_run(context_impl *c, wick_tensor *const *roots, wick_tensor *const *grads, int n, unsigned flags,
@@ -401,17 +445,15 @@ bool engine_run(context_impl *c, wick_tensor *const *roots, wick_tensor *const *
     engine_task *t = task_begin(c, flags, targets);
     wick_scope scope = wick_scope_open(PUB(c));
     bool ok = t != NULL;
-    for (int i = 0; ok && i < n; ++i) ok = push_root(t, roots[i], grads ? grads[i] : NULL, scope, &held[i]);
+    for (int i = 0; ok && i < n; ++i) ok = push_root(t, i, roots[i], grads ? grads[i] : NULL, scope, &held[i]);
     wick_scope_close(PUB(c), scope);
-    while (ok && t->heap.count) ok = run_slot(t, heap_pop(t));
-    ok = ok && run_leaves(t);
+    ok = ok && run_all(t);
     if (t && !ok) task_abandon(t);
-    ok = ok && run_callbacks(t);
     if (t) task_end(t);
     for (int i = 0; i < n; ++i)
         if (held[i]) node_release(held[i], c);
     if (held != few) rt_free(c->rt, held);
-    c->modes = outer;
+    wick_modes_set(PUB(c), outer);
     return ok;
 }
 

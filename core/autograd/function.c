@@ -1,10 +1,14 @@
 /* Custom functions: forward and backward callbacks as one node. */
+#include <stdio.h>
+
 #include <wick/ops.h>
 
 #include "node.h"
 
 struct wick_function_call {
     wick_function fn;
+    node_class cls; /* with the function's own name */
+    char name[64];
     void *user;
     wick_node *node; /* not owned: the node owns this call; NULL if nothing needs a gradient */
     wick_tensor **to_save; /* during forward: owned */
@@ -27,15 +31,14 @@ static void call_free(wick_function_call *call, context_impl *c) {
 static bool apply(wick_node *node, context_impl *c, wick_tensor **gout, wick_tensor **gin) {
     wick_function_call *call = node->payload;
     if (node->released && node->saved_count)
-        return !FAIL(c, FAILED_PRECONDITION, "%s: Trying to backward through the graph a second time", call->fn.name);
-    return call->fn.backward(call, PUB(c), gout, node->out_count, gin, node->edge_count) && !c->error;
+        return !FAIL(c, FAILED_PRECONDITION, "%s: Trying to backward through the graph a second time", call->name);
+    bool ok = call->fn.backward(call, PUB(c), gout, node->out_count, gin, node->edge_count);
+    return (ok || !FAIL(c, FAILED_PRECONDITION, "%s: backward failed", call->name)) && !c->error;
 }
 
 static void destroy(wick_node *node, context_impl *c, wick_node **dying) {
     if (node->payload) call_free(node->payload, c);
 }
-
-static const node_class function_class = {"CustomFunctionBackward", apply, destroy};
 
 static bool contains(const wick_tensor *const *list, int n, const wick_tensor *t) {
     for (int i = 0; i < n; ++i)
@@ -44,7 +47,7 @@ static bool contains(const wick_tensor *const *list, int n, const wick_tensor *t
 }
 
 static wick_node *make_node(context_impl *c, wick_function_call *call, wick_tensor *const *inputs, int n, int noutputs) {
-    wick_node *node = node_new(c, &function_class, NULL, n, noutputs, call->save_count, NULL, 0);
+    wick_node *node = node_new(c, &call->cls, NULL, n, noutputs, call->save_count, NULL, 0);
     if (!node) return NULL;
     for (int i = 0; i < n; ++i) {
         node_edge edge = {NULL, 0};
@@ -56,14 +59,16 @@ static wick_node *make_node(context_impl *c, wick_function_call *call, wick_tens
     }
     node->sequence = ++c->sequence;
     node->lets_undefined_through = !call->materialize;
-    return node;
+    if (!c->modes.anomaly || anomaly_note(c, node)) return node;
+    node_release(node, c);
+    return NULL;
 }
 
 static bool check_dirty(context_impl *c, const wick_function_call *call) {
     for (int i = 0; i < call->dirty_count; ++i)
         if (impl(call->dirty_tensors[i])->requires_grad)
             return !FAIL(c, FAILED_PRECONDITION,
-                         "%s: a leaf Variable that requires grad has been used in an in-place operation.", call->fn.name);
+                         "%s: a leaf Variable that requires grad has been used in an in-place operation.", call->name);
     return true;
 }
 
@@ -78,11 +83,11 @@ static bool attach(context_impl *c, wick_function_call *call, wick_node *node, w
             outputs[i] = wick_alias(PUB(c), wick_detach(PUB(c), outputs[i]));
         if (!outputs[i] || !node_set_meta(c, node, i, outputs[i])) return false;
         if (fixed || !wick_dtype_is_differentiable((wick_dtype)outputs[i]->dtype)) continue;
-        if (dirty && impl(outputs[i])->base) {
-            if (!rebase_history(c, impl(outputs[i]), node)) return false;
-        } else {
-            tensor_set_history(impl(outputs[i]), node, (uint32_t)i);
-        }
+        bool rebase = dirty && impl(outputs[i])->base;
+        if (rebase && m > 1)
+            return !FAIL(c, UNSUPPORTED, "%s: a view can be marked dirty only by a function with one output", call->name);
+        if (!(rebase ? rebase_history(c, impl(outputs[i]), node) : tensor_set_history(c, impl(outputs[i]), node, (uint32_t)i)))
+            return false;
     }
     return true;
 }
@@ -93,7 +98,7 @@ static bool save_all(context_impl *c, wick_function_call *call, wick_node *node,
         if (!t) continue;
         int output = -1;
         for (int k = 0; k < m; ++k)
-            if (outputs[k] == t && impl(t)->grad_fn == node) output = k;
+            if (outputs[k] == t && (impl(t)->grad_fn == node || contains(call->dirty_tensors, call->dirty_count, t))) output = k;
         if (!saved_pack(c, node, i, t, output >= 0, output >= 0 ? (uint32_t)output : 0)) return false;
     }
     return true;
@@ -102,7 +107,8 @@ static bool save_all(context_impl *c, wick_function_call *call, wick_node *node,
 static bool run_forward(context_impl *c, wick_function_call *call, wick_tensor *const *inputs, int n,
                         wick_tensor **outputs, int m) {
     wick_modes modes = wick_no_grad(PUB(c));
-    bool ok = call->fn.forward(call, PUB(c), inputs, n, outputs, m) && !c->error;
+    bool ok = call->fn.forward(call, PUB(c), inputs, n, outputs, m);
+    ok = (ok || !FAIL(c, FAILED_PRECONDITION, "%s: forward failed", call->name)) && !c->error;
     wick_modes_set(PUB(c), modes);
     for (int i = 0; ok && i < call->dirty_count; ++i) version_bump((wick_tensor *)call->dirty_tensors[i]);
     return ok;
@@ -117,7 +123,9 @@ bool wick_function_apply(wick_context *pub, const wick_function *fn, void *user,
                      fn->name ? fn->name : "");
     wick_function_call *call = rt_calloc(c->rt, sizeof *call);
     if (!call) return !FAIL(c, OUT_OF_MEMORY, "cannot allocate a custom function's call");
-    *call = (wick_function_call){.fn = *fn, .user = user, .materialize = true, .rt = c->rt};
+    *call = (wick_function_call){.fn = *fn, .user = user, .materialize = true, .rt = c->rt,
+                                 .cls = {.name = call->name, .apply = apply, .destroy = destroy}};
+    snprintf(call->name, sizeof call->name, "%sBackward", fn->name ? fn->name : "CustomFunction");
     for (int i = 0; c->modes.grad && i < ninputs; ++i)
         if (inputs[i] && tensor_needs_grad(c, impl(inputs[i]))) call->needs |= UINT64_C(1) << i;
     memset(outputs, 0, sizeof *outputs * (size_t)noutputs);
@@ -150,7 +158,7 @@ bool wick_function_save(wick_function_call *call, wick_tensor *const *tensors, i
 
 wick_tensor *wick_function_saved(wick_function_call *call, wick_context *c, int i) {
     if (!call->node || i < 0 || i >= call->node->saved_count) {
-        FAIL(ctx(c), OUT_OF_RANGE, "%s: no saved tensor %d", call->fn.name, i);
+        FAIL(ctx(c), OUT_OF_RANGE, "%s: no saved tensor %d", call->name, i);
         return NULL;
     }
     return saved_unpack(ctx(c), call->node, i);

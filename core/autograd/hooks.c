@@ -1,10 +1,12 @@
 /* Hooks live on nodes: a leaf's on its accumulator, another tensor's on the node that made it. */
+#include <wick/ops.h>
+
 #include "node.h"
 
 static bool add(context_impl *c, wick_node *n, node_hook hook, int64_t *out_id) {
     if (!rt_grow(c->rt, (void **)&n->hooks, &n->hook_capacity, n->hook_count, sizeof *n->hooks))
         return !FAIL(c, OUT_OF_MEMORY, "cannot register a hook");
-    hook.id = n->hook_count ? n->hooks[n->hook_count - 1].id + 1 : 1;
+    hook.id = atomic_fetch_add(&c->rt->hook_ids, 1) + 1;
     n->hooks[n->hook_count++] = hook;
     *out_id = hook.id;
     return true;
@@ -21,9 +23,17 @@ bool wick_node_remove_hook(wick_node *n, int64_t id) {
     return false;
 }
 
-void hooks_forget(wick_node *n, const void *user) {
+void hooks_forget(wick_node *n, const tensor_impl *t) {
     for (size_t i = n->hook_count; i-- > 0;)
-        if (n->hooks[i].kind == HOOK_RETAIN && n->hooks[i].user == user) remove_at(n, i);
+        if (n->hooks[i].kind == HOOK_RETAIN && n->hooks[i].user == t) remove_at(n, i);
+}
+
+bool hooks_retain(context_impl *c, tensor_impl *t, wick_node *node, uint32_t nr) {
+    int64_t id;
+    if (!add(c, node, (node_hook){.kind = HOOK_RETAIN, .output = nr, .user = t}, &id)) return false;
+    if (t->retains_grad) hooks_forget(t->grad_fn, t);
+    t->retains_grad = 1;
+    return true;
 }
 
 /* ---- running ---- */
@@ -51,11 +61,14 @@ static bool run_node_hook(context_impl *c, const node_hook *h, wick_node *node, 
     return !c->error;
 }
 
+/* Never in place: the gradient before may be in use. */
 static bool retain_gradient(context_impl *c, tensor_impl *t, wick_tensor *grad) {
     autograd_extra *x = autograd_extra_of(t);
     if (!x) return !FAIL(c, OUT_OF_MEMORY, "cannot retain a gradient");
-    if (x->grad) tensor_release(impl(x->grad), c);
-    x->grad = wick_retain(grad);
+    wick_tensor *old = x->grad, *fresh = old ? wick_add(PUB(c), old, grad, NULL) : wick_clone(PUB(c), grad, NULL);
+    if (!fresh) return false;
+    x->grad = wick_retain(fresh);
+    if (old) tensor_release(impl(old), c);
     return true;
 }
 
@@ -129,20 +142,16 @@ int64_t wick_node_register_hook(wick_context *c, wick_node *node, wick_node_hook
 
 bool wick_remove_hook(wick_tensor *t, int64_t id) {
     if (wick_node_remove_hook(impl(t)->grad_fn, id)) return true;
-    return impl(t)->extra && wick_node_remove_hook(&impl(t)->extra->accumulator, id);
+    return extra_of(impl(t)) && wick_node_remove_hook(&extra_of(impl(t))->accumulator, id);
 }
 
 bool wick_retain_grad(wick_context *pub, wick_tensor *t) {
     context_impl *c = ctx(pub);
-    int64_t id;
     if (c->error) return false;
     wick_node *fn = tensor_grad_fn(c, impl(t));
     if (!fn && impl(t)->requires_grad) return true; /* a leaf keeps its gradient anyway */
     if (!fn) return !FAIL(c, FAILED_PRECONDITION, "can't retain_grad on a tensor that has requires_grad=False");
     if (impl(t)->retains_grad) return true;
     if (!autograd_extra_of(impl(t))) return !FAIL(c, OUT_OF_MEMORY, "cannot retain a gradient");
-    node_hook h = {.kind = HOOK_RETAIN, .output = impl(t)->output_nr, .user = t};
-    if (!add(c, fn, h, &id)) return false;
-    impl(t)->retains_grad = 1;
-    return true;
+    return hooks_retain(c, impl(t), fn, impl(t)->output_nr);
 }

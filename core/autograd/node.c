@@ -97,14 +97,18 @@ void node_unref(wick_node *n, wick_node **dying) {
     *dying = n;
 }
 
+static void packed_free(wick_runtime *rt, saved_packed *p, wick_node **dying) {
+    if (p->hooks.release) p->hooks.release(p->hooks.user, p->token);
+    if (p->origin.fn) node_unref(p->origin.fn, dying);
+    rt_free(rt, p);
+}
+
 static void release_saved(wick_node *n, context_impl *c, wick_node **dying) {
     for (int i = 0; i < n->saved_count; ++i) {
         saved_tensor *s = &n->saved[i];
         if (!s->present) continue;
-        if (s->tensor)
-            tensor_unref(impl(s->tensor), c, dying);
-        else if (s->hooks.release)
-            s->hooks.release(s->hooks.user, s->token);
+        if (s->tensor) tensor_unref(impl(s->tensor), c, dying);
+        if (s->packed) packed_free(n->rt, s->packed, dying);
         s->present = 0;
     }
 }
@@ -138,23 +142,29 @@ void node_release_saved(wick_node *n, context_impl *c) {
     wick_node *dying = NULL;
     n->released = 1;
     release_saved(n, c, &dying);
+    if (n->cls->release) n->cls->release(n, c);
     nodes_destroy(dying, c);
 }
 
 /* ---- a tensor's gradient-side attachments ---- */
-static const node_class accumulator_class = {"AccumulateGrad", NULL, NULL};
+static const node_class accumulator_class = {.name = "AccumulateGrad"};
+
+static node_meta meta_of(const tensor_impl *t) { return (node_meta){t->pub.dtype, t->pub.ndim, t->pub.device, t->pub.sizes}; }
 
 autograd_extra *autograd_extra_of(tensor_impl *t) {
-    if (t->extra) return t->extra;
-    autograd_extra *x = rt_calloc(t->rt, sizeof *x);
+    autograd_extra *x = extra_of(t), *first = NULL;
+    if (x) return x;
+    x = rt_calloc(t->rt, sizeof *x);
     if (!x) return NULL;
     x->owner = t;
     x->accumulator.rt = t->rt;
     x->accumulator.cls = &accumulator_class;
     x->accumulator.out_count = 1;
     x->accumulator.metas = &x->meta;
-    t->extra = x;
-    return x;
+    x->meta = meta_of(t);
+    if (__atomic_compare_exchange_n(&t->extra, &first, x, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return x;
+    rt_free(t->rt, x); /* another thread was faster */
+    return first;
 }
 
 void autograd_extra_destroy(tensor_impl *t, context_impl *c, wick_node **dying) {
@@ -176,7 +186,8 @@ bool edge_of(context_impl *c, wick_tensor *pub, node_edge *out) {
     } else if (t->requires_grad) {
         autograd_extra *x = autograd_extra_of(t);
         if (!x) return !FAIL(c, OUT_OF_MEMORY, "cannot allocate a gradient accumulator");
-        x->meta = (node_meta){t->pub.dtype, t->pub.ndim, t->pub.device, t->pub.sizes};
+        node_meta now = meta_of(t); /* written only after a change of shape: threads share leaves */
+        if (now.sizes != x->meta.sizes || now.ndim != x->meta.ndim || now.dtype != x->meta.dtype) x->meta = now;
         *out = (node_edge){node_retain(&x->accumulator), 0};
     }
     return !c->error;
@@ -186,16 +197,23 @@ bool tensor_needs_grad(context_impl *c, tensor_impl *t) {
     return t->requires_grad || t->grad_fn || (t->base && tensor_grad_fn(c, t));
 }
 
-void tensor_set_history(tensor_impl *t, wick_node *node, uint32_t nr) { tensor_take_history(t, node_retain(node), nr); }
+bool tensor_set_history(context_impl *c, tensor_impl *t, wick_node *node, uint32_t nr) {
+    return tensor_take_history(c, t, node_retain(node), nr);
+}
 
-void tensor_take_history(tensor_impl *t, wick_node *node, uint32_t nr) {
+bool tensor_take_history(context_impl *c, tensor_impl *t, wick_node *node, uint32_t nr) {
     wick_node *old = t->grad_fn;
+    if (WICK_UNLIKELY(t->retains_grad) && !hooks_retain(c, t, node, nr)) {
+        node_release(node, c);
+        return false;
+    }
     t->grad_fn = node;
     t->output_nr = nr;
     t->requires_grad = 0;
     t->pub.keys |= WICK_KEY(AUTOGRAD);
     if (t->base) t->attr_version = wick_version(&t->pub);
-    if (old) node_release(old, NULL);
+    if (old) node_release(old, c);
+    return true;
 }
 
 /* ---- public graph walk ---- */

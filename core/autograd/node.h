@@ -18,15 +18,20 @@ typedef struct node_meta {
 
 #define META_DIMS 6 /* outputs of a higher rank keep their sizes apart */
 
+/* A saved tensor that the user's hooks have taken over. */
+typedef struct saved_packed {
+    wick_saved_hooks hooks;
+    void *token;
+    node_edge origin; /* where the tensor came from, so that what unpack gives has its history; owned */
+} saved_packed;
+
 typedef struct saved_tensor {
-    wick_tensor *tensor; /* owned; NULL: not saved, or given to pack */
+    wick_tensor *tensor;  /* owned; NULL: not saved, or packed */
+    saved_packed *packed; /* owned */
     uint64_t version;
     uint32_t output_nr;
     uint8_t is_output; /* a detached alias of the node's own output: no cycle */
     uint8_t present;
-    const wick_op *op; /* for the error text */
-    wick_saved_hooks hooks;
-    void *token;
 } saved_tensor;
 
 typedef struct node_class {
@@ -35,6 +40,8 @@ typedef struct node_class {
     bool (*apply)(wick_node *node, context_impl *c, wick_tensor **gout, wick_tensor **gin);
     /* Ends what the class put into the node. */
     void (*destroy)(wick_node *node, context_impl *c, wick_node **dying);
+    /* Optional: ends what only backward needs, beside the node's saved tensors. */
+    void (*release)(wick_node *node, context_impl *c);
 } node_class;
 
 /* When a hook runs: tensor hooks and retained gradients see an output's whole gradient, then the node's own. */
@@ -85,7 +92,8 @@ struct autograd_extra {
     bool partial;      /* a backward that failed would have added to it */
 };
 
-autograd_extra *autograd_extra_of(tensor_impl *t); /* made when needed; NULL: out of memory */
+autograd_extra *autograd_extra_of(tensor_impl *t); /* made when needed, by any thread; NULL: out of memory */
+static inline autograd_extra *extra_of(const tensor_impl *t) { return __atomic_load_n(&t->extra, __ATOMIC_ACQUIRE); }
 void autograd_extra_destroy(tensor_impl *t, context_impl *c, wick_node **dying);
 
 /* A node with room for everything; args are copied (tensors left out), metas filled from `outs` later. */
@@ -106,10 +114,12 @@ bool edge_of(context_impl *c, wick_tensor *t, node_edge *out);
 /* The node that made t; for a view whose base was written to, made anew. Lent. */
 wick_node *tensor_grad_fn(context_impl *c, tensor_impl *t);
 bool tensor_needs_grad(context_impl *c, tensor_impl *t);
-/* Makes `t` output `nr` of `node`. */
-void tensor_set_history(tensor_impl *t, wick_node *node, uint32_t nr);
-void tensor_take_history(tensor_impl *t, wick_node *node, uint32_t nr); /* takes the caller's reference to the node */
+/* Makes `t` output `nr` of `node`. False: the context failed (a retained gradient could not move along). */
+bool tensor_set_history(context_impl *c, tensor_impl *t, wick_node *node, uint32_t nr);
+/* The same; takes the caller's reference to the node. */
+bool tensor_take_history(context_impl *c, tensor_impl *t, wick_node *node, uint32_t nr);
 
+wick_tensor *saved_alias(context_impl *c, wick_tensor *t); /* the same elements without history; owned */
 bool saved_pack(context_impl *c, wick_node *node, int slot, wick_tensor *t, bool is_output, uint32_t output_nr);
 /* Lent as long as the node keeps it, or scope-owned. NULL on failure (latched) or if nothing was saved. */
 wick_tensor *saved_unpack(context_impl *c, wick_node *node, int slot);
@@ -129,7 +139,9 @@ bool anomaly_check(context_impl *c, wick_node *node, wick_tensor *const *gin);
 /* Runs a node's hooks of one kind over gradients (hooks.c). `owned`: the array holds references, which replacements take
  * over; else it is scope-owned. False: the context failed. */
 bool node_run_hooks(context_impl *c, wick_node *node, hook_kind kind, wick_tensor **grads, int n, bool owned);
-void hooks_forget(wick_node *node, const void *user); /* HOOK_RETAIN of a tensor that dies */
+/* The retained gradient of a tensor: it moves to the node that makes the tensor now, and ends with the tensor. */
+bool hooks_retain(context_impl *c, tensor_impl *t, wick_node *node, uint32_t nr);
+void hooks_forget(wick_node *node, const tensor_impl *t);
 
 extern const node_class op_node_class;
 

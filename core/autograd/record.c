@@ -62,53 +62,69 @@ static bool connect(context_impl *c, wick_node *node, const call_frame *f, int n
 }
 
 /* ---- saving ---- */
+static int save_slots(const op_save *s, const wick_value *args) { return s->list ? (int)args[s->index].count : 1; }
+
 static int count_saves(const call_frame *f) {
     int n = 0;
-    for (int k = 0; k < f->op->save_count; ++k) {
-        const op_save *s = &f->op->saves[k];
-        n += !s->result && f->op->args[s->index].list ? (int)f->args[s->index].count : 1;
-    }
+    if (WICK_LIKELY(!f->op->save_lists)) return f->op->save_count;
+    for (int k = 0; k < f->op->save_count; ++k) n += save_slots(&f->op->saves[k], f->args);
     return n;
 }
 
 static bool wanted(const op_save *s, uint32_t needs) { return s->only_if < 0 || needs >> s->only_if & 1; }
 
+static wick_tensor *written_of(const call_frame *f) {
+    return f->op->mutated_arg >= 0 ? arg_tensor(f->args, f->op->mutated_arg) : NULL;
+}
+
+/* A copy of t's values, with t's history. */
+static wick_tensor *copy_of(context_impl *c, wick_tensor *t) {
+    wick_tensor *copy;
+    if (fail(c, tensor_new(c, (wick_dtype)t->dtype, t->ndim, t->sizes, NULL, t->device, &copy))) return NULL;
+    if (!fail(c, tensor_copy_data(c, copy, t)) &&
+        (!impl(t)->grad_fn || tensor_set_history(c, impl(copy), impl(t)->grad_fn, impl(t)->output_nr)))
+        return copy;
+    tensor_release(impl(copy), c);
+    return NULL;
+}
+
+/* Of what the call overwrites, self is kept as it was. Another argument that shares its storage is kept as an alias,
+ * because keeping it itself would close a circle; reading it in backward will be an error: its version is past. */
+static bool save_input(context_impl *c, wick_node *node, const call_frame *f, int slot, wick_tensor *t, bool is_self) {
+    const wick_tensor *written = written_of(f);
+    if (!t) return true;
+    if (!written || !wick_shares_storage(written, t)) return saved_pack(c, node, slot, t, false, 0);
+    wick_tensor *kept = is_self ? copy_of(c, t) : saved_alias(c, t);
+    bool ok = kept && saved_pack(c, node, slot, kept, false, 0);
+    if (kept) tensor_release(impl(kept), c);
+    return ok;
+}
+
 static bool save_inputs(context_impl *c, wick_node *node, const call_frame *f, uint32_t needs) {
     int slot = 0;
     for (int k = 0; k < f->op->save_count; ++k) {
         const op_save *s = &f->op->saves[k];
-        bool list = !s->result && f->op->args[s->index].list;
-        int count = list ? (int)f->args[s->index].count : 1;
-        for (int n = 0; n < count; ++n, ++slot) {
-            if (s->result || !wanted(s, needs)) continue;
-            wick_tensor *t = list ? f->args[s->index].as.tensors[n] : arg_tensor(f->args, s->index);
-            /* what the call overwrites is kept as an alias: keeping itself would close a circle */
-            bool overwritten = t && f->op->mutated_arg >= 0 && t == arg_tensor(f->args, f->op->mutated_arg);
-            if (t && !saved_pack(c, node, slot, t, false, 0)) return false;
-            if (overwritten && node->saved[slot].tensor) {
-                wick_tensor *plain;
-                if (fail(c, tensor_new_view(c, t->storage, (wick_dtype)t->dtype, t->ndim, t->sizes, t->strides, t->offset,
-                                            t->flags, &plain)))
-                    return false;
-                tensor_release(impl(node->saved[slot].tensor), c);
-                node->saved[slot].tensor = plain;
-            }
+        int count = save_slots(s, f->args);
+        bool keep = !s->result && wanted(s, needs);
+        for (int n = 0; keep && n < count; ++n) {
+            wick_tensor *t = s->list ? f->args[s->index].as.tensors[n] : arg_tensor(f->args, s->index);
+            if (!save_input(c, node, f, slot + n, t, s->index == f->op->mutated_arg)) return false;
         }
+        slot += count;
     }
     return true;
 }
 
 static bool save_results(context_impl *c, wick_node *node, const call_frame *f, uint32_t needs) {
-    int slot = 0;
-    for (int k = 0; k < f->op->save_count; ++k) {
+    if (!f->op->save_results) return true;
+    for (int k = 0, slot = 0; k < f->op->save_count; ++k) {
         const op_save *s = &f->op->saves[k];
-        int count = !s->result && f->op->args[s->index].list ? (int)f->args[s->index].count : 1;
         if (s->result && wanted(s, needs) && f->rets[s->index].tag == WICK_TAG_TENSOR) {
             wick_tensor *t = f->rets[s->index].as.tensor;
-            bool has_history = impl(t)->grad_fn == node;
-            if (!saved_pack(c, node, slot, t, has_history, s->index)) return false;
+            bool own = impl(t)->grad_fn == node || t == written_of(f); /* a view that was written to has a newer node */
+            if (!saved_pack(c, node, slot, t, own, s->index)) return false;
         }
-        slot += count;
+        slot += save_slots(s, f->args);
     }
     return true;
 }
@@ -123,7 +139,7 @@ static wick_tensor *unpack(backward_call *b, int result_flag, int index, int ite
             if (b->node->released || b->node->saved[at + item].present) return saved_unpack(ctx(C), b->node, at + item);
             named = true;
         }
-        at += !s->result && op->args[s->index].list ? (int)b->node->args[s->index].count : 1;
+        at += save_slots(s, b->node->args);
     }
     if (!named) FAIL(ctx(C), INTERNAL, "the gradient rule of %s reads a tensor that its row does not save", op->name);
     return NULL;
@@ -182,13 +198,13 @@ static bool attach_results(context_impl *c, wick_node *node, call_frame *f, bool
         wick_tensor *t = f->rets[i].as.tensor;
         if (!node_set_meta(c, node, i, t)) return false;
         if (!result_differentiable(f->op, i, t)) continue;
-        bool written = f->op->mutated_arg >= 0 && t == arg_tensor(f->args, f->op->mutated_arg);
-        if (written && impl(t)->base) {
+        if (t == written_of(f) && impl(t)->base) {
             if (!rebase_history(c, impl(t), node)) return false;
             continue;
         }
-        tensor_take_history(impl(t), *node_taken ? node_retain(node) : node, (uint32_t)i);
+        wick_node *reference = *node_taken ? node_retain(node) : node;
         *node_taken = true;
+        if (!tensor_take_history(c, impl(t), reference, (uint32_t)i)) return false;
     }
     return true;
 }
@@ -226,9 +242,6 @@ static bool record(context_impl *c, call_frame *f, uint32_t needs) {
     return ok;
 }
 
-/* A row with a decomposition but no rule of its own is differentiated through the decomposition. */
-static bool differentiates_through(const op_row *row) { return row->kind == WICK_OP_EXPLICIT && !row->grad && row->compose; }
-
 bool autograd_dispatch(context_impl *c, call_frame *f) {
     const op_entry *op = f->op;
     uint32_t needs = inputs_needing_grad(c, f, op->base_nargs);
@@ -246,6 +259,6 @@ bool autograd_dispatch(context_impl *c, call_frame *f) {
         if (!needs || op->mutated_arg < 0) return dispatch_below(c, f, WICK_RANK_AUTOGRAD);
     }
     if (op->mutated_arg >= 0 && !check_writes(c, f)) return false;
-    if (differentiable && differentiates_through(op->def)) return execute_compose(c, f);
+    if (differentiable && op_is_transparent(op->def)) return execute_compose(c, f);
     return differentiable ? record(c, f, needs) : dispatch_below(c, f, WICK_RANK_AUTOGRAD);
 }

@@ -50,3 +50,9 @@ void d_nll_loss_backward(backward_call *b) {
 void d_nll_loss2d_backward(backward_call *b) {
     if (needs(b, 0)) set_grad(b, 0, CALL(C, nll_loss2d, V(GRAD), V(saved(b, 2)), V(saved(b, 3)), ARG(4), ARG(5)));
 }
+
+/* (log_probs, targets, input_lengths, target_lengths, blank, zero_infinity) */
+void d_ctc_loss(backward_call *b) {
+    set_grad(b, 0, CALL(C, _ctc_loss_backward, V(GRAD), V(saved(b, 0)), V(saved(b, 1)), ARG(2), ARG(3), V(result(b, 0)), V(result(b, 1)), ARG(4),
+                        ARG(5)));
+}

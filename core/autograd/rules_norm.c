@@ -33,19 +33,37 @@ void d_layer_norm(backward_call *b) {
         distribute(b, grads, (const int[]){0, 2, 3}, 3);
 }
 
-/* (input, weight, bias, N, C, HxW, group, eps) */
+/* What reaches x [N, group, elements] through mean and rstd: dmean / n - drstd rstd^3 (x - mean) / n */
+static wick_tensor *through_outputs(backward_call *b, wick_tensor *x, wick_tensor *mean, wick_tensor *rstd) {
+    double n = (double)x->sizes[2];
+    wick_tensor *for_mean = b->gout[1] ? wick_div_scalar(C, wick_unsqueeze(C, b->gout[1], 2), REAL(n)) : NULL, *for_rstd = NULL;
+    if (b->gout[2]) {
+        wick_tensor *slope = wick_mul(C, b->gout[2], wick_pow_scalar(C, rstd, NUMBER(3)));
+        wick_tensor *off = wick_sub(C, x, wick_unsqueeze(C, mean, 2), NULL);
+        for_rstd = wick_mul(C, off, wick_div_scalar(C, wick_unsqueeze(C, slope, 2), REAL(-n)));
+    }
+    return for_mean && for_rstd ? wick_add(C, for_rstd, for_mean, NULL) : for_mean ? expand_of(C, for_mean, SIZES(x)) : for_rstd;
+}
+
+/* (input, weight, bias, N, C, HxW, group, eps); the statistics are differentiable, too */
 void d_group_norm(backward_call *b) {
     const uint8_t mask[3] = {needs(b, 0), needs(b, 1), needs(b, 2)};
     wick_tensor *x = saved(b, 0), *mean = result(b, 1), *rstd = result(b, 2);
-    wick_value grads[3];
+    wick_tensor *groups = wick_reshape(C, x, (int64_t[]){arg_int(b, 3), arg_int(b, 6), -1}, 3);
+    wick_value grads[3] = {NONE, NONE, NONE};
+    if (!groups) return;
     if (recorded(b)) {
-        int64_t n = arg_int(b, 3), groups = arg_int(b, 6);
-        norm_statistics s = norm_measure(C, wick_reshape(C, x, (int64_t[]){n, groups, -1}, 3), 4, arg_float(b, 7));
+        norm_statistics s = norm_measure(C, groups, 4, arg_float(b, 7));
         mean = wick_squeeze_dim(C, s.mean, 2), rstd = wick_squeeze_dim(C, s.rstd, 2);
     }
-    if (CALL_MANY(C, native_group_norm_backward, grads, 3, V(GRAD), V(x), V(mean), V(rstd), V(saved(b, 1)), ARG(3), ARG(4), ARG(5), ARG(6),
-                  wick_value_bools(mask, 3)))
-        distribute(b, grads, (const int[]){0, 1, 2}, 3);
+    if (GRAD && !CALL_MANY(C, native_group_norm_backward, grads, 3, V(GRAD), V(x), V(mean), V(rstd), V(saved(b, 1)), ARG(3), ARG(4), ARG(5),
+                           ARG(6), wick_value_bools(mask, 3)))
+        return;
+    if (mask[0] && (b->gout[1] || b->gout[2])) {
+        wick_tensor *more = wick_reshape(C, through_outputs(b, groups, mean, rstd), SIZES(x));
+        grads[0] = V(GRAD ? wick_add(C, grads[0].as.tensor, more, NULL) : more);
+    }
+    distribute(b, grads, (const int[]){0, 1, 2}, 3);
 }
 
 /* ---- batch normalization: (input, weight, bias, ...) ---- */

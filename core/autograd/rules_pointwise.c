@@ -222,7 +222,7 @@ static wick_tensor *over_square_sum(backward_call *b, wick_tensor *x) {
 }
 RULE2(atan2, over_square_sum(b, OTHER), over_square_sum(b, NEG(SELF)))
 RULE2(hypot, MUL(GRAD, DIV(SELF, RES)), MUL(GRAD, DIV(OTHER, RES)))
-RULE2(logaddexp, MUL(GRAD, wick_exp(C, SUB(SELF, RES))), MUL(GRAD, wick_exp(C, SUB(OTHER, RES))))
+RULE2(logaddexp, MUL(GRAD, CONJ(wick_exp(C, SUB(SELF, RES)))), MUL(GRAD, CONJ(wick_exp(C, SUB(OTHER, RES)))))
 RULE2(logaddexp2, MUL(GRAD, wick_exp2(C, SUB(SELF, RES))), MUL(GRAD, wick_exp2(C, SUB(OTHER, RES))))
 
 /* result has other's sign: the slope is +1 or -1, and 0 at 0 */

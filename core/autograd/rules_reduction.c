@@ -1,4 +1,5 @@
 /* Gradient rules of reductions, scans, softmax, sorting (reduction.inc). Reference: PyTorch's derivatives.yaml. */
+#include <float.h>
 #include <math.h>
 
 #include "../ops/boxed.h"
@@ -211,7 +212,7 @@ void d_logcumsumexp(backward_call *b) {
         return;
     }
     wick_tensor *log = wick_log(C, wick_abs(C, g));
-    wick_value never = REAL(-INFINITY);
+    wick_value never = REAL(x->dtype == WICK_F64 ? -DBL_MAX : -FLT_MAX); /* finite, so that its own gradient is 0, not NaN */
     wick_tensor *up = wick_where_scalar_other(C, wick_gt_scalar(C, g, NUMBER(0)), log, never);
     wick_tensor *down = wick_where_scalar_other(C, wick_lt_scalar(C, g, NUMBER(0)), log, never);
     wick_tensor *gain = wick_exp(C, ADD(log_tail_sums(b, SUB(up, out)), x));

@@ -106,8 +106,9 @@ static bool prepare(engine_targets *t, wick_tensor *const *outputs, int noutputs
             return !FAIL(c, FAILED_PRECONDITION, "One of the differentiated Tensors does not require grad (input %d)", i);
     }
     for (int i = 0; fits && i < noutputs; ++i) {
+        if (!outputs[i]) return !FAIL(c, INVALID_ARGUMENT, "wick_grad: output %d is NULL", i);
         wick_node *fn = tensor_grad_fn(c, impl(outputs[i]));
-        if (!fn && outputs[i] && impl(outputs[i])->extra) fn = &impl(outputs[i])->extra->accumulator;
+        if (!fn && extra_of(impl(outputs[i]))) fn = &extra_of(impl(outputs[i]))->accumulator;
         if (fn) fits = discover(t, fn);
     }
     return (fits && rebuild_table(t, t->table_size ? t->table_size : 64) && plan(t)) ||

@@ -51,9 +51,9 @@ wick_node *tensor_grad_fn(context_impl *c, tensor_impl *t) {
     if (!base_needs || !wick_dtype_is_differentiable((wick_dtype)t->pub.dtype)) return t->grad_fn;
     wick_node *node = node_of_view(c, t);
     if (!node) return NULL;
-    tensor_set_history(t, node, 0);
+    bool ok = tensor_set_history(c, t, node, 0);
     node_release(node, c);
-    return t->grad_fn;
+    return ok ? t->grad_fn : NULL;
 }
 
 /* ---- CopySlices ---- */
@@ -96,7 +96,11 @@ static bool copy_slices_apply(wick_node *node, context_impl *pub, wick_tensor **
     return !pub->error;
 }
 
-static const node_class copy_slices_class = {"CopySlices", copy_slices_apply, copy_slices_destroy};
+static void copy_slices_release(wick_node *node, context_impl *c) {
+    node_release_saved(((copy_slices *)node->payload)->inner, c);
+}
+
+static const node_class copy_slices_class = {"CopySlices", copy_slices_apply, copy_slices_destroy, copy_slices_release};
 
 bool rebase_history(context_impl *c, tensor_impl *t, wick_node *inner) {
     tensor_impl *base = t->base;
@@ -120,9 +124,8 @@ bool rebase_history(context_impl *c, tensor_impl *t, wick_node *inner) {
     p->view = geometry_of(c->rt, &t->pub);
     bool ok = p->base && p->view && node_set_meta(c, node, 0, &base->pub);
     if (ok) {
-        tensor_set_history(base, node, 0);
         t->attr_version = UINT64_MAX; /* its own history is made from the base's when asked for */
-        ok = tensor_grad_fn(c, t) != NULL;
+        ok = tensor_set_history(c, base, node, 0) && tensor_grad_fn(c, t) && !c->error;
     } else {
         FAIL(c, OUT_OF_MEMORY, "cannot allocate a graph node");
     }

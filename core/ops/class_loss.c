@@ -195,7 +195,10 @@ void compose_cross_entropy_loss(wick_context *c, const wick_value *args, wick_va
 }
 
 /* ---- margins between the right class and the others ---- */
-static wick_tensor *as_rows(wick_context *c, wick_tensor *t) { return t->ndim > 1 ? t : wick_unsqueeze(c, t, 0); }
+/* [N, C] of [N, C], [C] or one number. */
+static wick_tensor *as_rows(wick_context *c, wick_tensor *t) {
+    return t->ndim > 1 ? t : wick_reshape(c, t, (int64_t[]){1, t->numel}, 2);
+}
 
 typedef struct margins {
     wick_tensor *rows, *number, *gap; /* gap: margin - x[right] + x, 0 at the right class */
@@ -206,7 +209,7 @@ typedef struct margins {
 static margins measure(wick_context *c, const wick_value *v) {
     margins m = {.p = wick_value_as_double(&v[2])};
     wick_tensor *x = v[0].as.tensor, *target = v[1].as.tensor;
-    if (x->ndim < 1 || x->ndim > 2 || target->dtype != WICK_I64 || target->numel != (x->ndim == 2 ? x->sizes[0] : 1) ||
+    if (x->ndim > 2 || target->dtype != WICK_I64 || target->numel != (x->ndim == 2 ? x->sizes[0] : 1) ||
         (m.p != 1 && m.p != 2)) {
         FAIL(ctx(c), INVALID_ARGUMENT, "multi_margin_loss: expected scores [N, C] or [C], one I64 target for each sample and p of 1 or 2");
         return m;
@@ -258,7 +261,7 @@ typedef struct label_sets {
 
 static label_sets read_sets(wick_context *c, wick_tensor *x, wick_tensor *target) {
     label_sets s = {NULL, NULL, NULL, NULL, NULL};
-    if (x->ndim < 1 || x->ndim > 2 || !same_shape(x, target) || target->dtype != WICK_I64) {
+    if (x->ndim > 2 || !same_shape(x, target) || target->dtype != WICK_I64) {
         FAIL(ctx(c), INVALID_ARGUMENT, "multilabel_margin_loss: expected scores [N, C] or [C] and an I64 target of the same size");
         return s;
     }
@@ -282,7 +285,7 @@ void compose_multilabel_margin_loss_forward(wick_context *c, const wick_value *a
     if (!s.rows) return;
     wick_tensor *loss = wick_div_scalar(c, sum_dims(c, s.gap, (int64_t[]){1, 2}, 2, false), REAL((double)s.rows->sizes[1]));
     wick_tensor *out = loss_reduce(c, loss, I(2));
-    if (I(2) == LOSS_NONE && T(0)->ndim == 1) out = wick_squeeze_dim(c, out, 0);
+    if (I(2) == LOSS_NONE && T(0)->ndim < 2) out = wick_squeeze_dim(c, out, 0);
     rets[0] = V(cast_like(c, out, T(0)));
     rets[1] = V(cast_like(c, wick_reshape(c, s.is_right, SIZES(T(1))), T(0)));
 }

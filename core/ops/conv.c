@@ -245,8 +245,11 @@ static wick_tensor *input_gradient(wick_context *c, wick_tensor *dy, const wick_
         rest[k] = x->sizes[k + 2] - reached;
     }
     wick_value output_padding = transposed ? INTS(&none, 1) : INTS(rest, n);
-    return CALL(c, convolution, V(dy), V(w), NONE, v[STRIDE], v[PADDING], v[DILATION], BOOLEAN(!transposed), output_padding,
-                v[GROUPS]);
+    wick_tensor *dx = CALL(c, convolution, V(dy), V(w), NONE, v[STRIDE], v[PADDING], v[DILATION], BOOLEAN(!transposed), output_padding,
+                           v[GROUPS]);
+    for (int k = 2; transposed && dx && k < x->ndim; ++k) /* output padding past a stride reached no input */
+        if (dx->sizes[k] > x->sizes[k]) dx = wick_narrow(c, dx, k, 0, x->sizes[k]);
+    return dx;
 }
 
 /* One group's weights: channels of `in` correlated with channels of `out`, over the batch: [C, N, ...] * [O, N, ...]. */

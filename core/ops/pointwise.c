@@ -324,6 +324,8 @@ DECOMPOSE(bitwise_right_shift_tensor_scalar, wick_bitwise_right_shift(c, T(0), N
 DECOMPOSE(where_scalarself, wick_where(c, T(0), NUMBER(1), T(2)))
 DECOMPOSE(where_scalarother, wick_where(c, T(0), T(1), NUMBER(2)))
 DECOMPOSE(where_scalar, wick_where(c, T(0), NUMBER(1), NUMBER(2)))
+DECOMPOSE(masked_fill_scalar, wick_where(c, T(1), wick_to_dtype(c, NUMBER(2), wick_tensor_dtype(T(0)), NULL), T(0)))
+DECOMPOSE(masked_fill_tensor, wick_where(c, T(1), wick_to_dtype(c, T(2), wick_tensor_dtype(T(0)), NULL), T(0)))
 DECOMPOSE(clip_tensor, wick_clamp_tensor(c, T(0), T(1), T(2)))
 DECOMPOSE(prelu, wick__prelu_kernel(c, T(0), T(1)))
 DECOMPOSE(log_sigmoid, wick_log_sigmoid_forward(c, T(0), NULL))

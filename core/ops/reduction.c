@@ -84,6 +84,10 @@ void compose_nanmean(wick_context *c, const wick_value *args, wick_value *rets) 
 /* Sums the leading dimensions away and those that the target has as 1. */
 void compose_sum_to_size(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *t = T(0);
+    if (!args[1].count) {
+        give(rets, wick_sum(c, t, NULL));
+        return;
+    }
     int lead = t->ndim - (int)args[1].count, n = 0;
     int64_t dims[WICK_MAX_DIMS];
     bool fits = lead >= 0;

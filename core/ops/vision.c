@@ -31,7 +31,7 @@ static wick_status *sampled_backward(op_infer *ix, int n) {
     WICK_TRY(check_grid(x, grid, n));
     meta_like(&ix->outs[0], x);
     meta_like(&ix->outs[1], grid);
-    ix->outs[0].absent = !ix->args[6].as.bools[0];
+    for (int i = 0; i < 2; ++i) ix->outs[i].absent = !ix->args[6].as.bools[i];
     ix->compute = (wick_dtype)x->dtype;
     return NULL;
 }

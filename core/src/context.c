@@ -184,10 +184,19 @@ bool wick_fail(wick_context *c, wick_status *status) {
 
 /* ---- modes ---- */
 wick_modes wick_modes_get(const wick_context *c) { return ((const context_impl *)c)->modes; }
-void wick_modes_set(wick_context *c, wick_modes modes) { ctx(c)->modes = modes; }
+
+/* The interposers' keys follow their stacks, which are no mode. */
+void wick_modes_set(wick_context *pub, wick_modes modes) {
+    static const uint64_t keys[] = {WICK_KEY(PRE_INTERPOSER), WICK_KEY(POST_INTERPOSER)};
+    context_impl *c = ctx(pub);
+    for (int i = 0; i < ARRAY_COUNT(keys); ++i)
+        modes.include_keys = c->interposer_count[i] ? modes.include_keys | keys[i] : modes.include_keys & ~keys[i];
+    c->modes = modes;
+}
 
 wick_modes wick_set_grad_enabled(wick_context *c, bool enabled) {
     wick_modes before = ctx(c)->modes, *m = &ctx(c)->modes;
+    if (m->inference) return before; /* nothing records in inference mode */
     m->grad = enabled;
     m->exclude_keys = enabled ? m->exclude_keys & ~WICK_KEY(AUTOGRAD) : m->exclude_keys | WICK_KEY(AUTOGRAD);
     return before;

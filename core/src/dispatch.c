@@ -64,12 +64,14 @@ static bool scan_arguments(context_impl *c, call_frame *f) {
 static bool run_interposer(context_impl *c, call_frame *f, int which, int rank) {
     int k = c->interposer_cursor[which] - 1;
     if (k < 0) return dispatch_below(c, f, rank);
-    interposer *i = &c->interposers[which][k];
+    interposer i = c->interposers[which][k]; /* it may pop itself */
     uint64_t outer = c->redispatch_keys;
-    c->redispatch_keys = f->keys & (WICK_KEY_BIT(rank + 1) - 1);
+    bool first = k + 1 == c->interposer_count[which];
+    c->redispatch_keys = (f->keys & (WICK_KEY_BIT(rank + 1) - 1)) | WICK_KEY(DENSE);
     c->interposer_cursor[which] = k;
-    bool ok = i->fn(i->user, PUB(c), f->op, f->args, f->op->nargs, f->rets, f->op->nrets);
-    c->interposer_cursor[which] = k + 1;
+    bool ok = i.fn(i.user, PUB(c), f->op, f->args, f->op->nargs, f->rets, f->op->nrets);
+    int count = c->interposer_count[which];
+    c->interposer_cursor[which] = first || k + 1 > count ? count : k + 1;
     c->redispatch_keys = outer;
     return ok && !c->error;
 }
@@ -105,7 +107,7 @@ static bool run_registered(context_impl *c, call_frame *f, int rank) {
     key_handler *h = atomic_load_explicit(&c->rt->handlers[rank], memory_order_acquire);
     if (!h) return dispatch_below(c, f, rank);
     uint64_t outer = c->redispatch_keys;
-    c->redispatch_keys = f->keys & (WICK_KEY_BIT(rank) - 1);
+    c->redispatch_keys = (f->keys & (WICK_KEY_BIT(rank) - 1)) | WICK_KEY(DENSE);
     bool ok = h->fn(h->instance, PUB(c), f->op, f->args, f->op->nargs, f->rets, f->op->nrets);
     c->redispatch_keys = outer;
     return ok && !c->error;
@@ -273,6 +275,8 @@ bool wick_redispatch(wick_context *pub, const wick_op *op, const wick_value *arg
     context_impl *c = ctx(pub);
     if (c->error) return false;
     uint64_t keys = c->redispatch_keys;
+    if (!keys) return !FAIL(c, FAILED_PRECONDITION, "wick_redispatch: called outside an interposer and a key handler");
+    if (nargs != op->nargs) return !FAIL(c, INVALID_ARGUMENT, "%s: %d arguments, wanted %d", op->name, nargs, op->nargs);
     call_frame f = {op, args, rets, c->modes.include_keys, {0, 0}, NULL, false};
     if (!scan_arguments(c, &f)) return false;
     f.keys &= ~c->modes.exclude_keys & keys;
@@ -285,9 +289,10 @@ static const uint64_t interposer_key[2] = {WICK_KEY(PRE_INTERPOSER), WICK_KEY(PO
 bool wick_interposer_push(wick_context *pub, wick_interposer_rank rank, wick_interposer_fn fn, void *user) {
     context_impl *c = ctx(pub);
     int *n = &c->interposer_count[rank];
+    bool idle = c->interposer_cursor[rank] == *n; /* else it takes effect when the running one returns */
     if (*n >= INTERPOSER_LIMIT) return !FAIL(c, OUT_OF_RANGE, "more than %d interposers", INTERPOSER_LIMIT);
     c->interposers[rank][(*n)++] = (interposer){fn, user};
-    c->interposer_cursor[rank] = *n;
+    if (idle) c->interposer_cursor[rank] = *n;
     c->modes.include_keys |= interposer_key[rank];
     return true;
 }
@@ -295,6 +300,7 @@ bool wick_interposer_push(wick_context *pub, wick_interposer_rank rank, wick_int
 void wick_interposer_pop(wick_context *pub, wick_interposer_rank rank) {
     context_impl *c = ctx(pub);
     if (!c->interposer_count[rank]) return;
-    c->interposer_cursor[rank] = --c->interposer_count[rank];
+    int n = --c->interposer_count[rank];
+    if (c->interposer_cursor[rank] > n) c->interposer_cursor[rank] = n;
     if (!c->interposer_count[rank]) c->modes.include_keys &= ~interposer_key[rank];
 }

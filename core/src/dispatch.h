@@ -14,6 +14,7 @@ typedef struct op_save {
     uint8_t result;  /* 1: a return, 0: an argument */
     uint8_t index;
     int8_t only_if;  /* kept only if this argument needs a gradient; -1 always */
+    uint8_t list;    /* the argument is a list */
 } op_save;
 
 typedef struct wick_op {
@@ -33,7 +34,7 @@ typedef struct wick_op {
     int8_t mutated_arg;               /* first one written to, -1 */
     uint8_t save_count;
     op_save saves[OP_MAX_SAVES];
-    uint8_t plain;      /* no argument of the call points at memory of its own: lists, strings, complex numbers */
+    uint8_t save_lists, save_results; /* some save is of a list; of a return */
     uint8_t dense_args; /* POINTWISE, functional: the first n arguments are its tensors, none optional; else 0 */
     uint32_t required_tensors; /* bit i: argument i may not be None */
     uint32_t mutated_args;     /* bit i: argument i is written to */
@@ -69,6 +70,11 @@ typedef struct call_frame {
     wick_tensor *dense; /* all tensors are row-major and have this one's shape, dtype and device; NULL: not known */
     bool numbers;       /* ...but for 0-dim numbers among the arguments */
 } call_frame;
+
+/* Differentiated through its decomposition: an implicit composite, or an explicit one without a gradient rule. */
+static inline bool op_is_transparent(const op_row *row) {
+    return row->kind == WICK_OP_IMPLICIT || (row->kind == WICK_OP_EXPLICIT && !row->grad && row->compose);
+}
 
 /* Goes on below `rank`. */
 bool dispatch_below(context_impl *c, call_frame *f, int rank);

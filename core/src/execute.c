@@ -470,8 +470,7 @@ bool execute_compose(context_impl *c, call_frame *f) {
     int n = op->ret_list ? 1 : op->nrets;
     for (int i = 0; i < n; ++i) rets[i] = wick_value_none();
     wick_modes outer = c->modes;
-    bool opaque = op->def->kind != WICK_OP_IMPLICIT && (op->def->kind != WICK_OP_EXPLICIT || op->def->grad);
-    if (opaque) { /* its gradient is the row's, not the decomposition's */
+    if (!op_is_transparent(op->def)) { /* its gradient is the row's, not the decomposition's */
         c->modes.exclude_keys |= WICK_KEY(AUTOGRAD);
         c->modes.grad = 0;
     }
@@ -485,7 +484,7 @@ bool execute_compose(context_impl *c, call_frame *f) {
         wick_scope_close(PUB(c), scope);
     else
         ok = hand_outward(c, f, rets, n, scope);
-    c->modes = outer;
+    wick_modes_set(PUB(c), outer);
     return ok;
 }
 

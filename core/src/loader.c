@@ -86,6 +86,28 @@ wick_status *host_register_backend(wick_registrar *registrar, const wick_backend
     return NULL;
 }
 
+static const char *key_owner(int rank) {
+    static const char *const names[64] = {
+#define KEY_NAME(NAME, rank, text) [rank] = #NAME,
+        WICK_KEYS(KEY_NAME)
+#undef KEY_NAME
+    };
+    return names[rank];
+}
+
+wick_status *host_register_key(wick_registrar *registrar, int rank, wick_key_handler_fn handler, void *instance) {
+    if (!registrar->open) return WICK_ERROR(WICK_FAILED_PRECONDITION, "register_key: called outside create");
+    if (rank <= WICK_RANK_DENSE || rank > 63 || !handler)
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "register_key: got rank %d, wanted %d to 63 and a handler", rank,
+                          WICK_RANK_DENSE + 1);
+    if (key_owner(rank))
+        return WICK_ERROR(WICK_FAILED_PRECONDITION, "register_key: rank %d is the core's own %s", rank, key_owner(rank));
+    if (registrar->key_count == REGISTERED_KEYS)
+        return WICK_ERROR(WICK_OUT_OF_RANGE, "register_key: more than %d keys", REGISTERED_KEYS);
+    registrar->keys[registrar->key_count++] = (registered_key){rank, handler, instance};
+    return NULL;
+}
+
 /* ---- one attempt ---- */
 /* A created plugin: what must live until its destroy(). */
 typedef struct plugin {
@@ -284,7 +306,7 @@ static wick_status *step_create(attempt *a) {
     p->registrar.open = false;
     if (WICK_HAS(a->desc, wick_plugin_desc, destroy)) p->destroy = a->desc->destroy;
     WICK_TRY(check_own_keys(a));
-    return p->registrar.backend ? NULL : WICK_ERROR(WICK_FAILED_PRECONDITION, "create registered nothing");
+    return p->registrar.backend || p->registrar.key_count ? NULL : WICK_ERROR(WICK_FAILED_PRECONDITION, "create registered nothing");
 }
 
 static wick_status *check_memory(const wick_backend *backend, void *instance) {
@@ -307,14 +329,36 @@ static int policy_of(const char *word) {
     return policy;
 }
 
-static wick_status *step_probe(attempt *a) {
+static wick_status *publish_keys(attempt *a) {
+    const wick_registrar *r = &a->plugin->registrar;
+    for (int i = 0; i < r->key_count; ++i) {
+        const registered_key *k = &r->keys[i];
+        wick_status *status = runtime_publish_key(a->runtime, k->rank, k->handler, k->instance);
+        if (!status) continue;
+        while (i-- > 0) runtime_withdraw_key(a->runtime, r->keys[i].rank);
+        return status;
+    }
+    return NULL;
+}
+
+static wick_status *publish_backend(attempt *a) {
     const wick_backend *backend = a->plugin->registrar.backend;
     void *instance = a->plugin->registrar.instance;
+    if (!backend) return NULL;
     a->device_count = backend->device_count(instance);
     if (a->device_count <= 0) return WICK_ERROR(WICK_UNAVAILABLE, "no device");
     WICK_TRY(check_memory(backend, instance));
     int policy = policy_of(wick_config_string(a->file, a->section, "fallback", "error"));
     return runtime_publish_backend(a->runtime, backend, instance, a->name, policy, &a->device_type);
+}
+
+/* Keys first: they can be withdrawn. */
+static wick_status *step_probe(attempt *a) {
+    WICK_TRY(publish_keys(a));
+    wick_status *status = publish_backend(a);
+    for (int i = 0; status && i < a->plugin->registrar.key_count; ++i)
+        runtime_withdraw_key(a->runtime, a->plugin->registrar.keys[i].rank);
+    return status;
 }
 
 static const struct step {

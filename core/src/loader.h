@@ -14,6 +14,13 @@ struct wick_config {
     text *asked; /* keys, a line each */
 };
 
+#define REGISTERED_KEYS 8
+typedef struct registered_key {
+    int rank;
+    wick_key_handler_fn handler;
+    void *instance;
+} registered_key;
+
 /* What create() registers, published only if all of it succeeds. Lives until the plugin's destroy() has returned. */
 struct wick_registrar {
     wick_runtime *runtime;
@@ -21,6 +28,8 @@ struct wick_registrar {
     bool open; /* create() is running */
     const wick_backend *backend;
     void *instance;
+    registered_key keys[REGISTERED_KEYS];
+    int key_count;
 };
 
 /* The loader's part of the host table. */
@@ -30,6 +39,7 @@ void host_free(wick_registrar *registrar, void *pointer);
 const char *host_config_string(const wick_config *config, const char *key, const char *fallback);
 wick_status *host_config_int(const wick_config *config, const char *key, int64_t fallback, int64_t *out);
 wick_status *host_register_backend(wick_registrar *registrar, const wick_backend *backend, void *instance);
+wick_status *host_register_key(wick_registrar *registrar, int rank, wick_key_handler_fn handler, void *instance);
 
 #define LOADER_SECTION_PREFIX "plugin."
 

@@ -41,9 +41,6 @@ static void classify_call(op_entry *e) {
     for (int k = 0; k < e->tensor_arg_count; ++k)
         leading &= e->tensor_args[k] == k && (e->required_tensors >> k & 1);
     e->dense_args = leading ? e->tensor_arg_count : 0;
-    e->plain = 1;
-    for (int i = 0; i < e->nargs; ++i)
-        if (e->args[i].list || e->args[i].type == TYPE_STRING || e->args[i].type == TYPE_SCALAR) e->plain = 0;
 }
 
 static int find_arg(const op_entry *e, const char *name, size_t length) {
@@ -72,7 +69,10 @@ static bool parse_save(op_entry *e, const char *token, size_t length) {
         int index = find_arg(e, token, name_length);
         if (index < 0 || e->args[index].type != TYPE_TENSOR) return false;
         save->index = (uint8_t)index;
+        save->list = e->args[index].list;
     }
+    e->save_lists |= save->list;
+    e->save_results |= save->result;
     e->save_count++;
     return true;
 }
@@ -234,7 +234,7 @@ const wick_op *wick_op_at(wick_runtime *rt, int index) {
 }
 
 void wick_op_describe(const wick_op *op, wick_op_info *out) {
-    bool composite = op->def->kind == WICK_OP_IMPLICIT && !(op->def->flags & NOT_DIFFERENTIABLE);
+    bool composite = op_is_transparent(op->def) && !(op->def->flags & NOT_DIFFERENTIABLE);
     *out = (wick_op_info){sizeof *out, op->def->flags, op->def->kind, op->name, op->def->schema,
                           op->nargs, op->nrets, op->def->grad || composite};
 }

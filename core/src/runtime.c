@@ -89,6 +89,7 @@ static void destroy(wick_runtime *rt) {
     for (int i = rt->shutdown_count - 1; i >= 0; --i)
         if (rt->shutdown[i].destroy) rt->shutdown[i].destroy(rt->shutdown[i].instance);
     for (int i = 0; i < rt->backend_count; ++i) rt_free(rt, rt->backends[i]);
+    for (int i = 0; i < ARRAY_COUNT(rt->handlers); ++i) runtime_withdraw_key(rt, i);
     if (rt->ops) op_table_destroy(rt, rt->ops);
     pthread_mutex_destroy(&rt->lock);
     pthread_mutex_destroy(&rt->accumulate_lock);
@@ -219,6 +220,18 @@ wick_status *runtime_publish_backend(wick_runtime *rt, const wick_backend *backe
     return s;
 }
 
+/* ---- plugins' keys ---- */
+wick_status *runtime_publish_key(wick_runtime *rt, int rank, wick_key_handler_fn fn, void *instance) {
+    key_handler *h = rt_alloc(rt, sizeof *h), *none = NULL;
+    if (!h) return WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot register a key");
+    *h = (key_handler){fn, instance};
+    if (atomic_compare_exchange_strong(&rt->handlers[rank], &none, h)) return NULL;
+    rt_free(rt, h);
+    return WICK_ERROR(WICK_FAILED_PRECONDITION, "rank %d is already served by another plugin", rank);
+}
+
+void runtime_withdraw_key(wick_runtime *rt, int rank) { rt_free(rt, atomic_exchange(&rt->handlers[rank], NULL)); }
+
 /* ---- devices by name ---- */
 static void list_devices(wick_runtime *rt, char *text, size_t bytes) {
     size_t used = (size_t)snprintf(text, bytes, "meta");
@@ -316,6 +329,8 @@ static const wick_host host_table = {
     .retain = wick_retain,
     .release = wick_release,
     .resize_output = dispatch_resize_output,
+    .register_key = host_register_key,
+    .redispatch = wick_redispatch,
 };
 
 const wick_host *runtime_host_table(void) { return &host_table; }

@@ -74,6 +74,7 @@ struct wick_runtime {
     int shutdown_count;
     pthread_mutex_t accumulate_lock; /* leaf gradients */
     _Atomic(key_handler *) handlers[64]; /* what plugins registered, by rank */
+    _Atomic int64_t hook_ids;            /* the newest */
 };
 
 static inline void *rt_alloc(wick_runtime *rt, size_t bytes) {
@@ -98,6 +99,9 @@ void rt_log(wick_runtime *rt, wick_log_level level, const char *format, ...) WIC
 /* The seam to the loader (loader.c). */
 wick_status *runtime_publish_backend(wick_runtime *rt, const wick_backend *backend, void *instance, const char *name,
                                      int fallback, int *out_device_type);
+/* A rank that another plugin serves is refused. Withdrawn only while nobody can have used it. */
+wick_status *runtime_publish_key(wick_runtime *rt, int rank, wick_key_handler_fn fn, void *instance);
+void runtime_withdraw_key(wick_runtime *rt, int rank);
 const wick_host *runtime_host_table(void);
 const wick_allocator *runtime_allocator(wick_runtime *rt);
 void runtime_record_backend(wick_runtime *rt, const wick_backend_info *info);
@@ -131,7 +135,7 @@ typedef struct tensor_impl {
     uint32_t output_nr;
     uint32_t dims_capacity; /* 0: inline */
     uint64_t attr_version;  /* of a view: the version for which grad_fn is right */
-    autograd_extra *extra;  /* gradient, hooks, accumulator: rarely there */
+    autograd_extra *extra;  /* gradient, hooks, accumulator: rarely there; read through extra_of */
     struct tensor_impl *base; /* of a view; owned */
     wick_dim dims[2 * TENSOR_INLINE_DIMS];
 } tensor_impl;

@@ -563,6 +563,7 @@ static const variant_name inplace_names[] = {
     {"float_power", "Tensor_Scalar", "Scalar"},
     {"floor_divide", "", "Tensor"},
     {"ldexp", "Tensor", ""},
+    {"transpose", "int", ""},
 };
 
 static const variant_name out_names[] = {

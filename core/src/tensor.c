@@ -370,11 +370,11 @@ wick_status *storage_resize(context_impl *c, wick_storage *pub, uint64_t bytes) 
 }
 
 void tensor_set_storage(tensor_impl *t, storage_impl *s) {
-    storage_impl *old = storage_of(&t->pub);
-    storage_retain(s);
+    storage_impl *old = storage_of(&t->pub), *home = t->in_block ? &home_block(t)->storage : NULL;
+    if (s == old) return;
+    if (s != home) storage_retain(s); /* a tensor holds its home for life */
     t->pub.storage = &s->pub;
-    bool home = t->in_block && &home_block(t)->storage == old;
-    if (!home)
+    if (old != home)
         storage_release(old, NULL);
     else if (atomic_load(&old->references) == 1)
         data_release(old); /* the block itself stays: the tensor lives in it */

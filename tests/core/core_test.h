@@ -146,4 +146,17 @@ static inline void assert_failed(const char *part) { assert_error(wick_status_ta
 /* A backward pass from the sum of `t`. */
 static inline bool backward_sum(wick_tensor *t) { return wick_backward(C, SUM(t)); }
 
+/* x behind `length` (even) nodes; the caller releases it. */
+static inline wick_tensor *long_chain(wick_tensor *x, int length) {
+    wick_tensor *y = wick_keep(C, x);
+    for (int i = 0; y && i < length; ++i) {
+        wick_scope scope = wick_scope_open(C);
+        wick_tensor *next = wick_keep(C, wick_neg(C, y));
+        wick_release(y);
+        y = next;
+        wick_scope_close(C, scope);
+    }
+    return y;
+}
+
 #endif

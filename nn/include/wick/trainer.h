@@ -3,7 +3,7 @@
  * An experiment is the data, model and loss of an INI; a trainer runs it and leaves a run folder:
  *     model.safetensors       weights of the best epoch (or the last one, as the INI says), names as in PyTorch
  *     metrics.csv             a line an epoch
- *     train.ini               the INI as run, overrides included, paths absolute
+ *     train.ini               the INI as run, overrides included (paths too, after wick_config_resolve_paths)
  *     report.html             curves, confusion matrix, sample predictions; self-contained
  *     checkpoint.safetensors  all that it takes to go on, bit by bit as if training had not stopped
  * Each is replaced as a whole or not at all. Nothing here prints or handles signals: events and a poll do.
@@ -60,13 +60,12 @@ typedef struct wick_train_event {
 typedef struct wick_trainer_options {
     uint32_t struct_size;
     bool resume; /* go on from the run folder's checkpoint */
-    const char *out; /* run folder instead of the INI's; may be NULL */
     void (*event)(void *user, const wick_train_event *event); /* may be NULL */
     bool (*should_stop)(void *user); /* polled before each batch; may be NULL */
     void *user;
 } wick_trainer_options;
 #define WICK_TRAINER_OPTIONS_INIT \
-    { sizeof(wick_trainer_options), false, NULL, NULL, NULL, NULL }
+    { sizeof(wick_trainer_options), false, NULL, NULL, NULL }
 
 enum wick_experiment_flag {
     WICK_EXPERIMENT_NO_DATA = 1 /* the model only: its input shape is then in [model] or [data] */
@@ -97,6 +96,8 @@ WICK_API WICK_MUST_USE wick_status *wick_experiment_evaluate(wick_experiment *e,
 WICK_API void wick_evaluation_free(wick_evaluation *e);
 
 /* ---- training ---- */
+/* The run folder: [train] out, or runs/NAME beside NAME.ini. */
+WICK_API WICK_MUST_USE wick_status *wick_train_folder(const wick_config_file *config, char *buffer, size_t bytes);
 /* Makes the run folder and, if asked to, reads the checkpoint. The experiment is borrowed. */
 WICK_API WICK_MUST_USE wick_status *wick_trainer_create(wick_experiment *e, const wick_trainer_options *options,
                                                         wick_trainer **out);

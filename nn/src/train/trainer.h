@@ -1,0 +1,42 @@
+/* The trainer, for the files of this folder. */
+#ifndef WICK_NN_TRAIN_TRAINER_H
+#define WICK_NN_TRAIN_TRAINER_H
+
+#include "experiment.h"
+
+#include <wick/autograd.h>
+
+struct wick_trainer {
+    wick_experiment *e;
+    wick_trainer_options o;
+    char folder[PATH_BYTES];
+    wick_optimizer *optimizer;
+    wick_scheduler *scheduler; /* NULL: a constant rate */
+    bool schedule_batches;     /* its step is a batch, else an epoch */
+    bool save_best;
+    wick_loader *loader;
+    int64_t epochs;
+    /* where training is */
+    int64_t epoch, batch;      /* finished epochs; finished batches of the next one */
+    wick_tensor *loss_sum;     /* F64, of the epoch's samples, on the device */
+    wick_tensor *correct;      /* I64 */
+    int64_t samples;           /* of the epoch so far */
+    double seconds;            /* of the epoch, before this session */
+    wick_epoch_metrics *metrics;
+    size_t metrics_count, metrics_capacity;
+    size_t best; /* index of the best line */
+    /* this session */
+    double epoch_begin, last_event;
+};
+
+#define METRIC_COLUMNS (sizeof(wick_epoch_metrics) / sizeof(double))
+
+double trainer_now(void);
+wick_status *trainer_path(const wick_trainer *t, const char *name, char path[PATH_BYTES]);
+bool trainer_add_metrics(wick_context *c, wick_trainer *t, const wick_epoch_metrics *line);
+
+/* checkpoint.c: all state to and from the run folder's checkpoint. */
+wick_status *checkpoint_save(wick_trainer *t);
+wick_status *checkpoint_load(wick_trainer *t);
+
+#endif
