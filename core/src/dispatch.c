@@ -103,6 +103,17 @@ static bool resolve_lazy(context_impl *c, call_frame *f, int rank) {
     return dispatch_below(c, &below, rank);
 }
 
+/* What inference mode made stays as it is outside: no version counts its writes. */
+static bool track_writes(context_impl *c, call_frame *f, int rank) {
+    for (int i = 0; i < f->op->nargs; ++i) {
+        const wick_tensor *t = arg_tensor(f->args, i);
+        if (f->op->mutated_args >> i & 1 && t && t->flags & WICK_TENSOR_INFERENCE && !c->modes.inference)
+            return !FAIL(c, FAILED_PRECONDITION,
+                         "%s: Inplace update to inference tensor outside InferenceMode is not allowed", f->op->name);
+    }
+    return dispatch_below(c, f, rank);
+}
+
 static bool run_registered(context_impl *c, call_frame *f, int rank) {
     key_handler *h = atomic_load_explicit(&c->rt->handlers[rank], memory_order_acquire);
     if (!h) return dispatch_below(c, f, rank);
@@ -120,6 +131,7 @@ static bool run_handler(context_impl *c, call_frame *f, int rank) {
     case WICK_RANK_PRE_INTERPOSER: return run_interposer(c, f, WICK_INTERPOSE_API, rank);
     case WICK_RANK_POST_INTERPOSER: return run_interposer(c, f, WICK_INTERPOSE_KERNEL, rank);
     case WICK_RANK_AUTOGRAD: return autograd_dispatch(c, f);
+    case WICK_RANK_TRACKING: return track_writes(c, f, rank);
     case WICK_RANK_NEGATIVE:
     case WICK_RANK_CONJUGATE: return resolve_lazy(c, f, rank);
     default: return run_registered(c, f, rank);

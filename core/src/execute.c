@@ -402,8 +402,6 @@ static bool execute_view(context_impl *c, call_frame *f) {
     s = tensor_new_view(c, self->storage, g.dtype ? g.dtype : (wick_dtype)self->dtype, g.ndim, g.sizes, g.strides, g.offset,
                         flags, &out);
     if (fail(c, s)) return false;
-    if (flags & WICK_TENSOR_CONJ) out->keys |= WICK_KEY(CONJUGATE);
-    if (flags & WICK_TENSOR_NEG) out->keys |= WICK_KEY(NEGATIVE);
     if (!(op->def->flags & NOT_DIFFERENTIABLE)) view_track(c, impl(out), impl(self));
     f->rets[0] = wick_value_tensor(out);
     return scope_own(c, out) != NULL;

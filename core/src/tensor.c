@@ -153,9 +153,15 @@ static inline void storage_init(storage_impl *s, wick_runtime *rt, wick_device d
     s->deleter = NULL;
 }
 
+/* Lazy signs and inference mode send every call by their handlers. */
+static inline uint64_t keys_of(uint16_t flags) {
+    return WICK_KEY(DENSE) | (flags & WICK_TENSOR_CONJ ? WICK_KEY(CONJUGATE) : 0) |
+           (flags & WICK_TENSOR_NEG ? WICK_KEY(NEGATIVE) : 0) | (flags & WICK_TENSOR_INFERENCE ? WICK_KEY(TRACKING) : 0);
+}
+
 static inline void tensor_init(tensor_impl *t, wick_runtime *rt, wick_dtype dtype, wick_storage *storage, uint16_t flags) {
     t->pub = (wick_tensor){.struct_size = sizeof(wick_tensor), .dtype = (uint8_t)dtype, .flags = flags,
-                           .device = storage->device, .layout = WICK_STRIDED, .keys = WICK_KEY(DENSE), .storage = storage};
+                           .device = storage->device, .layout = WICK_STRIDED, .keys = keys_of(flags), .storage = storage};
     atomic_init(&t->references, 1);
     t->requires_grad = t->in_block = t->retains_grad = t->view_mode = 0;
     t->rt = rt;
