@@ -92,11 +92,11 @@ void bench_wick_close(bench_wick *wick) {
 
 wick_tensor *bench_tensor(wick_context *c, wick_dtype dtype, int ndim, const wick_dim *sizes) {
     wick_rand_options f32 = WICK_RAND_OPTIONS_INIT;
-    wick_to_dtype_options cast = WICK_TO_DTYPE_OPTIONS_INIT;
     f32.dtype = WICK_F32;
+    wick_scope scope = wick_scope_open(c);
     wick_tensor *t = wick_rand(c, sizes, (size_t)ndim, &f32);
     t = wick_sub_scalar(c, wick_mul_scalar(c, t, wick_value_float(2)), wick_value_float(1), NULL);
-    t = wick_to_dtype(c, t, dtype, &cast);
+    t = wick_scope_return(c, scope, wick_to_dtype(c, t, dtype, NULL));
     bench_alive(c);
     return t;
 }

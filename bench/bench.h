@@ -38,12 +38,15 @@ wick_tensor *bench_tensor(wick_context *c, wick_dtype dtype, int ndim, const wic
 double bench_now_ns(void);
 /* Does the work n times. */
 typedef void (*bench_run)(void *user, int64_t n);
+/* Does the work for so long and returns the best time of one repetition in ns. */
+typedef double (*bench_timed)(void *user, double seconds);
 /* One contender for a figure: work in this process, or a question to another one. */
 typedef struct bench_entry {
     const char *who;
     bench_run run;
+    bench_timed timed; /* instead of run: does its own timing */
     void *user;
-    struct bench_process *process; /* asked if run is NULL; may be NULL: no such contender */
+    struct bench_process *process; /* asked if both are NULL; may be NULL: no such contender */
     const char *work;              /* what it shall time */
     int threads;                   /* that it shall use */
     double ns;                     /* result: best time of one repetition, NaN if there is none */

@@ -1,8 +1,9 @@
 /* Compiled so that the loop stays a loop (CMakeLists.txt). A second thread copies the second half; both wait for each
- * other after every copy, as the threads of a kernel do. */
+ * other before and after every copy, as the threads of a kernel do. */
 #include "copy.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -25,36 +26,52 @@ static void copy_memcpy(float *restrict to, const float *restrict from, int64_t 
 typedef struct job {
     copy_fn fn;
     const bench_copy *copy;
-    int64_t n;
-    atomic_long arrived; /* by both threads together, ever */
+    atomic_long arrived; /* of both threads, at all meetings so far */
+    atomic_bool done;
 } job;
 
-static void meet(job *j, long meeting) {
+/* Waits for the other thread, which may have lost its processor. */
+static void meet(job *j, long *meetings) {
+    long wanted = ++*meetings * j->copy->threads;
     atomic_fetch_add(&j->arrived, 1);
-    while (atomic_load(&j->arrived) < meeting * j->copy->threads) {
-    }
+    for (int spins = 0; atomic_load(&j->arrived) < wanted; ++spins)
+        if (spins > 1000) sched_yield();
 }
 
-static void copy_part(job *j, int part) {
+static void copy_part(const job *j, int part) {
     int64_t count = j->copy->bytes / (int64_t)sizeof(float) / j->copy->threads, first = part * count;
-    for (int64_t i = 0; i < j->n; ++i) {
-        j->fn(j->copy->to + first, j->copy->from + first, count);
-        meet(j, (long)i + 1);
-    }
+    j->fn(j->copy->to + first, j->copy->from + first, count);
 }
 
 static void *second_thread(void *user) {
-    copy_part(user, 1);
-    return NULL;
+    job *j = user;
+    long meetings = 0;
+    for (;;) {
+        meet(j, &meetings);
+        if (atomic_load(&j->done)) return NULL;
+        copy_part(j, 1);
+        meet(j, &meetings);
+    }
 }
 
-static void run(copy_fn fn, const bench_copy *copy, int64_t n) {
-    job j = {.fn = fn, .copy = copy, .n = n};
+static double time_copies(copy_fn fn, const bench_copy *copy, double seconds) {
+    job j = {.fn = fn, .copy = copy};
     pthread_t thread;
+    long meetings = 0;
+    double best = INFINITY, end = bench_now_ns() + seconds * 1e9;
     if (copy->threads > 1 && pthread_create(&thread, NULL, second_thread, &j)) bench_die("cannot start a thread");
-    copy_part(&j, 0);
+    do {
+        meet(&j, &meetings);
+        double start = bench_now_ns();
+        copy_part(&j, 0);
+        meet(&j, &meetings);
+        best = fmin(best, bench_now_ns() - start);
+    } while (bench_now_ns() < end);
+    atomic_store(&j.done, true);
+    meet(&j, &meetings);
     if (copy->threads > 1) pthread_join(thread, NULL);
+    return best;
 }
 
-void bench_copy_loop(void *user, int64_t n) { run(copy_loop, user, n); }
-void bench_copy_memcpy(void *user, int64_t n) { run(copy_memcpy, user, n); }
+double bench_copy_loop(void *user, double seconds) { return time_copies(copy_loop, user, seconds); }
+double bench_copy_memcpy(void *user, double seconds) { return time_copies(copy_memcpy, user, seconds); }

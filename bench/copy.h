@@ -10,8 +10,8 @@ typedef struct bench_copy {
     int threads;   /* 1 or 2 */
 } bench_copy;
 
-/* A plain loop with ordinary stores, and libc's memcpy. `user` is a bench_copy. */
-void bench_copy_loop(void *user, int64_t n);
-void bench_copy_memcpy(void *user, int64_t n);
+/* A plain loop with ordinary stores, and libc's memcpy: a bench_timed each, of which `user` is a bench_copy. */
+double bench_copy_loop(void *user, double seconds);
+double bench_copy_memcpy(void *user, double seconds);
 
 #endif

@@ -76,8 +76,8 @@ static void measure_kernel(operands *o, size_t k, int threads, bench_copy *copy)
     if (!bench_wanted(name)) return;
     bench_entry race[] = {
         {.who = "wick", .run = kernels[k].run, .user = o},
-        {.who = "copy loop", .run = bench_copy_loop, .user = copy},
-        {.who = "memcpy", .run = bench_copy_memcpy, .user = copy},
+        {.who = "copy loop", .timed = bench_copy_loop, .user = copy},
+        {.who = "memcpy", .timed = bench_copy_memcpy, .user = copy},
         {.who = bench_process_name(torch), .process = torch, .work = work, .threads = threads},
     };
     bench_race(race, 4);

@@ -41,6 +41,7 @@ double bench_time(bench_run run, void *user, double seconds) {
 
 static double entry_time(const bench_entry *e, double seconds) {
     if (e->run) return bench_time(e->run, e->user, seconds);
+    if (e->timed) return e->timed(e->user, seconds);
     return bench_process_ask(e->process, "time %d %g %s", e->threads, seconds, e->work);
 }
 

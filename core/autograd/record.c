@@ -242,19 +242,20 @@ static bool record(context_impl *c, call_frame *f, uint32_t needs) {
     return ok;
 }
 
+bool autograd_allows_out(context_impl *c, const call_frame *f) {
+    const op_entry *op = f->op;
+    if (op->variant != VARIANT_OUT || op->def->flags & NOT_DIFFERENTIABLE || !inputs_needing_grad(c, f, op->nargs)) return true;
+    return !FAIL(c, FAILED_PRECONDITION,
+                 "%s: functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+                 "requires grad.",
+                 op->name);
+}
+
 bool autograd_dispatch(context_impl *c, call_frame *f) {
     const op_entry *op = f->op;
     uint32_t needs = inputs_needing_grad(c, f, op->base_nargs);
     bool differentiable = !(op->def->flags & NOT_DIFFERENTIABLE) && !op->ret_list;
-    if (op->variant == VARIANT_OUT) {
-        for (int i = op->base_nargs; i < op->nargs && !needs; ++i)
-            if (arg_tensor(f->args, i) && tensor_needs_grad(c, impl(arg_tensor(f->args, i)))) needs = 1;
-        if (needs)
-            return !FAIL(c, FAILED_PRECONDITION,
-                         "%s: functions with out=... arguments don't support automatic differentiation, but one of the "
-                         "arguments requires grad.",
-                         op->name);
-    }
+    if (!autograd_allows_out(c, f)) return false;
     if (!needs || !differentiable) {
         if (!needs || op->mutated_arg < 0) return dispatch_below(c, f, WICK_RANK_AUTOGRAD);
     }

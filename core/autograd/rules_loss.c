@@ -11,7 +11,9 @@ static void difference_rule(backward_call *b, wick_tensor *grad) {
     if (needs(b, 0)) set_grad(b, 0, grad);
     if (needs(b, 1)) set_grad(b, 1, wick_neg(C, grad));
 }
-void d_mse_loss(backward_call *b) { difference_rule(b, wick_mse_loss_backward(C, GRAD, saved(b, 0), saved(b, 1), arg_int(b, 2))); }
+void d_mse_loss(backward_call *b) {
+    difference_rule(b, wick_mse_loss_backward(C, GRAD, saved(b, 0), saved(b, 1), arg_int(b, 2)));
+}
 void d_smooth_l1_loss(backward_call *b) {
     difference_rule(b, wick_smooth_l1_loss_backward(C, GRAD, saved(b, 0), saved(b, 1), arg_int(b, 2), arg_float(b, 3)));
 }
@@ -38,10 +40,14 @@ void d_binary_cross_entropy(backward_call *b) {
 
 /* ---- negative log-likelihood: (self, target, weight, reduction, ignore_index) ---- */
 void d_nll_loss(backward_call *b) {
-    set_grad(b, 0, wick_nll_loss_backward(C, GRAD, saved(b, 0), saved(b, 1), saved(b, 2), arg_int(b, 3), arg_int(b, 4), result(b, 1)));
+    set_grad(b, 0,
+             wick_nll_loss_backward(C, GRAD, saved(b, 0), saved(b, 1), saved(b, 2), arg_int(b, 3), arg_int(b, 4),
+                                    result(b, 1)));
 }
 void d_nll_loss2d(backward_call *b) {
-    set_grad(b, 0, wick_nll_loss2d_backward(C, GRAD, saved(b, 0), saved(b, 1), saved(b, 2), arg_int(b, 3), arg_int(b, 4), result(b, 1)));
+    set_grad(b, 0,
+             wick_nll_loss2d_backward(C, GRAD, saved(b, 0), saved(b, 1), saved(b, 2), arg_int(b, 3), arg_int(b, 4),
+                                      result(b, 1)));
 }
 /* (grad_output, self, target, weight, reduction, ignore_index, total_weight): linear in grad_output */
 void d_nll_loss_backward(backward_call *b) {
@@ -53,6 +59,7 @@ void d_nll_loss2d_backward(backward_call *b) {
 
 /* (log_probs, targets, input_lengths, target_lengths, blank, zero_infinity) */
 void d_ctc_loss(backward_call *b) {
-    set_grad(b, 0, CALL(C, _ctc_loss_backward, V(GRAD), V(saved(b, 0)), V(saved(b, 1)), ARG(2), ARG(3), V(result(b, 0)), V(result(b, 1)), ARG(4),
-                        ARG(5)));
+    set_grad(b, 0,
+             CALL(C, _ctc_loss_backward, V(GRAD), V(saved(b, 0)), V(saved(b, 1)), ARG(2), ARG(3), V(result(b, 0)),
+                  V(result(b, 1)), ARG(4), ARG(5)));
 }

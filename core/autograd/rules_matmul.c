@@ -78,7 +78,9 @@ void d_linear(backward_call *b) {
     }
     if (needs(b, 1)) {
         wick_tensor *x = saved(b, 0);
-        set_grad(b, 1, vector ? for_vector_weight(b, x) : wick_mm(C, wick_t(C, rows_of(b, GRAD)), conjugate(b, rows_of(b, x))));
+        set_grad(b, 1,
+                 vector ? for_vector_weight(b, x)
+                        : wick_mm(C, wick_t(C, rows_of(b, GRAD)), conjugate(b, rows_of(b, x))));
     }
     if (needs(b, 2)) set_grad(b, 2, GRAD); /* summed to the bias's shape */
 }

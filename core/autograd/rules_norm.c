@@ -28,21 +28,24 @@ void d_layer_norm(backward_call *b) {
         norm_statistics s = norm_measure(C, x, norm_layer_mask(x, (int)arg_count(b, 1)), arg_float(b, 4));
         mean = s.mean, rstd = s.rstd;
     }
-    if (CALL_MANY(C, native_layer_norm_backward, grads, 3, V(GRAD), V(x), ARG(1), V(mean), V(rstd), V(saved(b, 2)), NONE,
-                  wick_value_bools(mask, 3)))
+    if (CALL_MANY(C, native_layer_norm_backward, grads, 3, V(GRAD), V(x), ARG(1), V(mean), V(rstd), V(saved(b, 2)),
+                  NONE, wick_value_bools(mask, 3)))
         distribute(b, grads, (const int[]){0, 2, 3}, 3);
 }
 
 /* What reaches x [N, group, elements] through mean and rstd: dmean / n - drstd rstd^3 (x - mean) / n */
 static wick_tensor *through_outputs(backward_call *b, wick_tensor *x, wick_tensor *mean, wick_tensor *rstd) {
     double n = (double)x->sizes[2];
-    wick_tensor *for_mean = b->gout[1] ? wick_div_scalar(C, wick_unsqueeze(C, b->gout[1], 2), REAL(n)) : NULL, *for_rstd = NULL;
+    wick_tensor *for_mean = b->gout[1] ? wick_div_scalar(C, wick_unsqueeze(C, b->gout[1], 2), REAL(n)) : NULL,
+                *for_rstd = NULL;
     if (b->gout[2]) {
         wick_tensor *slope = wick_mul(C, b->gout[2], wick_pow_scalar(C, rstd, NUMBER(3)));
         wick_tensor *off = wick_sub(C, x, wick_unsqueeze(C, mean, 2), NULL);
         for_rstd = wick_mul(C, off, wick_div_scalar(C, wick_unsqueeze(C, slope, 2), REAL(-n)));
     }
-    return for_mean && for_rstd ? wick_add(C, for_rstd, for_mean, NULL) : for_mean ? expand_of(C, for_mean, SIZES(x)) : for_rstd;
+    return for_mean && for_rstd ? wick_add(C, for_rstd, for_mean, NULL)
+           : for_mean           ? expand_of(C, for_mean, SIZES(x))
+                                : for_rstd;
 }
 
 /* (input, weight, bias, N, C, HxW, group, eps); the statistics are differentiable, too */
@@ -56,8 +59,8 @@ void d_group_norm(backward_call *b) {
         norm_statistics s = norm_measure(C, groups, 4, arg_float(b, 7));
         mean = wick_squeeze_dim(C, s.mean, 2), rstd = wick_squeeze_dim(C, s.rstd, 2);
     }
-    if (GRAD && !CALL_MANY(C, native_group_norm_backward, grads, 3, V(GRAD), V(x), V(mean), V(rstd), V(saved(b, 1)), ARG(3), ARG(4), ARG(5),
-                           ARG(6), wick_value_bools(mask, 3)))
+    if (GRAD && !CALL_MANY(C, native_group_norm_backward, grads, 3, V(GRAD), V(x), V(mean), V(rstd), V(saved(b, 1)),
+                           ARG(3), ARG(4), ARG(5), ARG(6), wick_value_bools(mask, 3)))
         return;
     if (mask[0] && (b->gout[1] || b->gout[2])) {
         wick_tensor *more = wick_reshape(C, through_outputs(b, groups, mean, rstd), SIZES(x));
@@ -78,8 +81,8 @@ static void batch_rule(backward_call *b, bool training, double eps, bool has_run
         norm_statistics s = norm_measure(C, x, norm_batch_mask(x), eps);
         mean = flat(C, s.mean), rstd = flat(C, s.rstd);
     }
-    if (CALL_MANY(C, native_batch_norm_backward, grads, 3, V(GRAD), V(x), V(saved(b, 1)), V(running_mean), V(running_var), V(mean), V(rstd),
-                  BOOLEAN(training), REAL(eps), wick_value_bools(mask, 3)))
+    if (CALL_MANY(C, native_batch_norm_backward, grads, 3, V(GRAD), V(x), V(saved(b, 1)), V(running_mean),
+                  V(running_var), V(mean), V(rstd), BOOLEAN(training), REAL(eps), wick_value_bools(mask, 3)))
         distribute(b, grads, (const int[]){0, 1, 2}, 3);
 }
 void d_batch_norm(backward_call *b) { batch_rule(b, arg_bool(b, 5), arg_float(b, 7), true); }
@@ -102,6 +105,7 @@ void d_rms_norm(backward_call *b) {
         wick_tensor *square = CALL(C, mean_dim, V(wick_mul(C, wide, wide)), INTS(dims, n), BOOLEAN(true), NONE);
         rstd = wick_rsqrt(C, wick_add_scalar(C, square, REAL(eps), NULL));
     }
-    if (CALL_MANY(C, _fused_rms_norm_backward, grads, 2, V(GRAD), V(x), ARG(1), V(rstd), V(saved(b, 2)), wick_value_bools(mask, 2)))
+    if (CALL_MANY(C, _fused_rms_norm_backward, grads, 2, V(GRAD), V(x), ARG(1), V(rstd), V(saved(b, 2)),
+                  wick_value_bools(mask, 2)))
         distribute(b, grads, (const int[]){0, 2}, 2);
 }

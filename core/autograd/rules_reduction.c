@@ -99,7 +99,8 @@ void d_max_all(backward_call *b) {
 
 /* One element of each line was taken: result 1 says which. */
 static wick_tensor *taken(backward_call *b, int dim_arg, bool keepdim) {
-    return wick_value_selecting_reduction_backward(C, GRAD, arg_int(b, dim_arg), result(b, 1), input(b, 0)->sizes, input(b, 0)->ndim, keepdim);
+    return wick_value_selecting_reduction_backward(C, GRAD, arg_int(b, dim_arg), result(b, 1), input(b, 0)->sizes,
+                                                   input(b, 0)->ndim, keepdim);
 }
 RULE(taken, taken(b, 1, arg_bool(b, 2)))
 RULE(kthvalue, taken(b, 2, arg_bool(b, 3)))
@@ -116,7 +117,9 @@ void d_selecting_backward(backward_call *b) {
 }
 
 /* ---- spread: (self, dim, correction, keepdim) ---- */
-static double free_count(backward_call *b, uint64_t mask) { return count_of(b, mask) - (arg_none(b, 2) ? 1 : arg_float(b, 2)); }
+static double free_count(backward_call *b, uint64_t mask) {
+    return count_of(b, mask) - (arg_none(b, 2) ? 1 : arg_float(b, 2));
+}
 
 /* 2 / (n - correction) (x - mean) */
 static wick_tensor *var_gradient(backward_call *b, wick_tensor *grad) {
@@ -144,7 +147,8 @@ void d_std_mean(backward_call *b) { with_mean(b, std_gradient); }
 
 /* ---- norms ---- */
 /* grad, x and norm broadcast against each other; mask: what was reduced, kept with size 1. */
-static wick_tensor *norm_gradient(backward_call *b, wick_tensor *x, double p, wick_tensor *grad, wick_tensor *norm, uint64_t mask) {
+static wick_tensor *norm_gradient(backward_call *b, wick_tensor *x, double p, wick_tensor *grad, wick_tensor *norm,
+                                  uint64_t mask) {
     wick_tensor *none = wick_eq_scalar(C, norm, NUMBER(0));
     if (p == 0) return wick_zeros_like(C, x, NULL);
     if (p == 1) return MUL(wick_sgn(C, x), grad);
@@ -196,7 +200,8 @@ static wick_tensor *backwards(backward_call *b, wick_tensor *t) {
 }
 RULE(cumsum, backwards(b, wick_cumsum(C, backwards(b, GRAD), arg_int(b, 1), NULL)))
 RULE(cumprod, wick_cumprod_backward(C, cast_like(C, GRAD, RES), cast_like(C, SELF, RES), arg_int(b, 1), RES))
-RULE(cummax, wick_scatter_add(C, zeros_of(C, GRAD, input(b, 0)->sizes, input(b, 0)->ndim), arg_int(b, 1), result(b, 1), GRAD))
+RULE(cummax,
+     wick_scatter_add(C, zeros_of(C, GRAD, input(b, 0)->sizes, input(b, 0)->ndim), arg_int(b, 1), result(b, 1), GRAD))
 
 /* log of the sums from each position to the end */
 static wick_tensor *log_tail_sums(backward_call *b, wick_tensor *log) {
@@ -212,7 +217,8 @@ void d_logcumsumexp(backward_call *b) {
         return;
     }
     wick_tensor *log = wick_log(C, wick_abs(C, g));
-    wick_value never = REAL(x->dtype == WICK_F64 ? -DBL_MAX : -FLT_MAX); /* finite, so that its own gradient is 0, not NaN */
+    wick_value never =
+        REAL(x->dtype == WICK_F64 ? -DBL_MAX : -FLT_MAX); /* finite, so that its own gradient is 0, not NaN */
     wick_tensor *up = wick_where_scalar_other(C, wick_gt_scalar(C, g, NUMBER(0)), log, never);
     wick_tensor *down = wick_where_scalar_other(C, wick_lt_scalar(C, g, NUMBER(0)), log, never);
     wick_tensor *gain = wick_exp(C, ADD(log_tail_sums(b, SUB(up, out)), x));

@@ -1,4 +1,4 @@
-/* Gradient rules of resampling (nn.inc) and of distances (matmul.inc): backward operators with the forward's arguments. */
+/* Gradient rules of resampling (nn.inc) and of distances (matmul.inc). */
 #include "../ops/boxed.h"
 #include "../ops/rows.h"
 #include "rule.h"
@@ -18,8 +18,8 @@ static void upsample_backward_rule(backward_call *b, int forward_op) {
     for (int i = 3; i < op->nargs; ++i) call[i - 1] = ARG(i);
     set_grad(b, 0, op_call1(C, forward_op, call, op->nargs - 1));
 }
-#define UPSAMPLE(name)                                                                        \
-    void d_##name(backward_call *b) { upsample_rule(b, OP_ID_##name##_backward); }            \
+#define UPSAMPLE(name)                                                             \
+    void d_##name(backward_call *b) { upsample_rule(b, OP_ID_##name##_backward); } \
     void d_##name##_backward(backward_call *b) { upsample_backward_rule(b, OP_ID_##name); }
 UPSAMPLE(upsample_nearest1d)
 UPSAMPLE(upsample_nearest2d)
@@ -37,7 +37,8 @@ UPSAMPLE(_upsample_bicubic2d_aa)
 /* (input, grid, interpolation_mode, padding_mode, align_corners) */
 static void grid_rule(backward_call *b, int backward_op) {
     const uint8_t mask[2] = {needs(b, 0), needs(b, 1)};
-    const wick_value call[] = {V(GRAD), V(saved(b, 0)), V(saved(b, 1)), ARG(2), ARG(3), ARG(4), wick_value_bools(mask, 2)};
+    const wick_value call[] = {V(GRAD), V(saved(b, 0)), V(saved(b, 1)),           ARG(2),
+                               ARG(3),  ARG(4),         wick_value_bools(mask, 2)};
     wick_value grads[2];
     if (!op_calln(C, backward_op, call, 7, grads, 2)) return;
     for (int i = 0; i < 2; ++i)
@@ -56,4 +57,6 @@ void d_cdist(backward_call *b) {
     wick_tensor *turned_out = wick_contiguous(C, wick_transpose(C, out, -2, -1), NULL);
     set_grad(b, 1, wick__cdist_backward(C, turned, x2, x1, arg_float(b, 2), turned_out));
 }
-void d_pdist(backward_call *b) { set_grad(b, 0, wick__pdist_backward(C, GRAD, saved(b, 0), arg_float(b, 1), result(b, 0))); }
+void d_pdist(backward_call *b) {
+    set_grad(b, 0, wick__pdist_backward(C, GRAD, saved(b, 0), arg_float(b, 1), result(b, 0)));
+}

@@ -10,16 +10,25 @@ static wick_tensor *turned(wick_context *c, wick_tensor *t) { return wick_transp
 static bool check_attention(wick_context *c, const wick_value *args) {
     const wick_tensor *q = T(0), *k = T(1), *v = T(2), *mask = T(3);
     if (q->dtype != k->dtype || q->dtype != v->dtype)
-        return !FAIL(ctx(c), INVALID_ARGUMENT, "Expected query, key, and value to have the same dtype, but got query.dtype: %s key.dtype: %s and "
-                                               "value.dtype: %s instead.",
-                     wick_dtype_name((wick_dtype)q->dtype), wick_dtype_name((wick_dtype)k->dtype), wick_dtype_name((wick_dtype)v->dtype));
+        return !FAIL(ctx(c), INVALID_ARGUMENT,
+                     "Expected query, key, and value to have the same dtype, but got query.dtype: %s key.dtype: %s and "
+                     "value.dtype: %s instead.",
+                     wick_dtype_name((wick_dtype)q->dtype), wick_dtype_name((wick_dtype)k->dtype),
+                     wick_dtype_name((wick_dtype)v->dtype));
     if (q->ndim < 2 || k->ndim < 2 || v->ndim < 2)
-        return !FAIL(ctx(c), INVALID_ARGUMENT, "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: %d, key.dim: "
-                                               "%d and value.dim: %d instead.", q->ndim, k->ndim, v->ndim);
+        return !FAIL(
+            ctx(c), INVALID_ARGUMENT,
+            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: %d, key.dim: "
+            "%d and value.dim: %d instead.",
+            q->ndim, k->ndim, v->ndim);
     if (mask && mask->dtype != WICK_BOOL && mask->dtype != q->dtype && mask->dtype != WICK_F32)
-        return !FAIL(ctx(c), INVALID_ARGUMENT, "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: %s",
-                     wick_dtype_name((wick_dtype)mask->dtype));
-    if (mask && I(5)) return !FAIL(ctx(c), INVALID_ARGUMENT, "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
+        return !FAIL(
+            ctx(c), INVALID_ARGUMENT,
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: %s",
+            wick_dtype_name((wick_dtype)mask->dtype));
+    if (mask && I(5))
+        return !FAIL(ctx(c), INVALID_ARGUMENT,
+                     "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
     return true;
 }
 
@@ -44,7 +53,8 @@ static wick_tensor *repeated_heads(wick_context *c, wick_tensor *t, const wick_t
     o.dim = &dim;
     if (own == wanted) return t;
     if (own < 1 || wanted % own) {
-        FAIL(ctx(c), INVALID_ARGUMENT, "Number of heads in key and value must divide the number of heads in query: got %lld and %lld",
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             "Number of heads in key and value must divide the number of heads in query: got %lld and %lld",
              (long long)own, (long long)wanted);
         return NULL;
     }
@@ -60,14 +70,16 @@ void compose_attention_math(wick_context *c, const wick_value *args, wick_value 
     if (!k || !v) return;
     bool negative = args[7].tag && F(7) < 0;
     double scale = sqrt(args[7].tag ? fabs(F(7)) : 1 / sqrt((double)q->sizes[q->ndim - 1]));
-    wick_tensor *left = wick_mul_scalar(c, q, REAL(negative ? -scale : scale)), *right = wick_mul_scalar(c, turned(c, k), REAL(scale));
+    wick_tensor *left = wick_mul_scalar(c, q, REAL(negative ? -scale : scale)),
+                *right = wick_mul_scalar(c, turned(c, k), REAL(scale));
     wick_tensor *scores = wick_matmul(c, left, right);
     if (I(5)) mask = causal_mask(c, q, k);
     if (mask) scores = wick_add(c, scores, bias_of(c, mask, q), NULL);
     wick_tensor *weights = wick__safe_softmax(c, scores, -1, NULL), *used = weights;
     if (F(4) > 0) {
         wick_tensor *dropped = T(6);
-        used = dropped ? wick_mul_scalar(c, wick_masked_fill(c, weights, wick_logical_not(c, dropped), NUMBER(0)), REAL(1 / (1 - F(4))))
+        used = dropped ? wick_mul_scalar(c, wick_masked_fill(c, weights, wick_logical_not(c, dropped), NUMBER(0)),
+                                         REAL(1 / (1 - F(4))))
                        : wick_dropout(c, weights, F(4), true);
     }
     rets[0] = V(cast_like(c, wick_matmul(c, cast_like(c, used, v), v), q));
@@ -77,12 +89,14 @@ void compose_attention_math(wick_context *c, const wick_value *args, wick_value 
 /* (query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa) */
 void compose_attention(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_value both[2];
-    if (CALL_MANY(c, _scaled_dot_product_attention_math, both, 2, args[0], args[1], args[2], args[3], args[4], args[5], NONE, args[6], args[7]))
+    if (CALL_MANY(c, _scaled_dot_product_attention_math, both, 2, args[0], args[1], args[2], args[3], args[4], args[5],
+                  NONE, args[6], args[7]))
         rets[0] = both[0];
 }
 
-/* ---- with the logarithm of the softmax's denominator: (query, key, value, dropout_p, is_causal, attn_mask, scale) ---- */
-static wick_tensor *scores_of(wick_context *c, wick_tensor *q, wick_tensor *k, wick_tensor *mask, bool causal, const wick_value *scale) {
+/* ---- with the softmax's denominator: (query, key, value, dropout_p, is_causal, attn_mask, scale) ---- */
+static wick_tensor *scores_of(wick_context *c, wick_tensor *q, wick_tensor *k, wick_tensor *mask, bool causal,
+                              const wick_value *scale) {
     double s = scale->tag ? wick_value_as_double(scale) : 1 / sqrt((double)q->sizes[q->ndim - 1]);
     wick_tensor *scores = wick_mul_scalar(c, wick_matmul(c, widen(c, q), turned(c, widen(c, k))), REAL(s));
     if (causal) mask = causal_mask(c, q, k);
@@ -93,11 +107,13 @@ void compose_flash_attention(wick_context *c, const wick_value *args, wick_value
     wick_tensor *q = T(0), *v = T(2);
     int64_t last = -1;
     if (F(3) != 0) {
-        FAIL(ctx(c), INVALID_ARGUMENT, "scaled_dot_product_attention_flash_attention: Currently do not support dropout > 0");
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             "scaled_dot_product_attention_flash_attention: Currently do not support dropout > 0");
         return;
     }
     if (q->ndim != 4 || T(1)->ndim != 4 || v->ndim != 4) {
-        FAIL(ctx(c), INVALID_ARGUMENT, "scaled_dot_product_attention_flash_attention: Accept only 4 dims inputs shape of {B, H, T, K}");
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             "scaled_dot_product_attention_flash_attention: Accept only 4 dims inputs shape of {B, H, T, K}");
         return;
     }
     wick_tensor *scores = scores_of(c, q, T(1), T(5), I(4), &args[6]);

@@ -6,7 +6,8 @@
 #include "op_ids.h"
 #include "shorthand.h"
 
-#define VALUES(...) (const wick_value[]){__VA_ARGS__}, (int)(sizeof((const wick_value[]){__VA_ARGS__}) / sizeof(wick_value))
+#define VALUES(...) \
+    (const wick_value[]){__VA_ARGS__}, (int)(sizeof((const wick_value[]){__VA_ARGS__}) / sizeof(wick_value))
 /* CALL(c, mul, V(a), V(b)): arguments in schema order, none left out. */
 #define CALL(c, op, ...) op_call1((c), OP_ID_##op, VALUES(__VA_ARGS__))
 /* CALL_MANY(c, op, rets, nrets, ...): an operator with several returns; false: the context failed. */

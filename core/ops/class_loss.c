@@ -9,25 +9,31 @@ static wick_status *check_classes(const wick_tensor *x, const wick_tensor *targe
     char a[SIZES_TEXT], b[SIZES_TEXT];
     wick_dim classes = x->sizes[x->ndim > 1];
     if (target->dtype != WICK_I64 && target->dtype != WICK_U8)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "expected scalar type Long or Byte but found %s", wick_dtype_name((wick_dtype)target->dtype));
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "expected scalar type Long or Byte but found %s",
+                          wick_dtype_name((wick_dtype)target->dtype));
     bool fits = target->ndim == x->ndim - 1;
     for (int i = 0; fits && i < target->ndim; ++i) fits = target->sizes[i] == x->sizes[i ? i + 1 : 0];
     if (!fits)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "size mismatch (got input: %s, target: %s)", format_sizes(x->ndim, x->sizes, a, sizeof a),
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "size mismatch (got input: %s, target: %s)",
+                          format_sizes(x->ndim, x->sizes, a, sizeof a),
                           format_sizes(target->ndim, target->sizes, b, sizeof b));
     if (weight && (weight->ndim != 1 || weight->numel != classes))
-        return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                          "weight tensor should be defined either for all %lld classes or no classes but got weight tensor of shape: %s",
-                          (long long)classes, format_sizes(weight->ndim, weight->sizes, a, sizeof a));
+        return WICK_ERROR(
+            WICK_INVALID_ARGUMENT,
+            "weight tensor should be defined either for all %lld classes or no classes but got weight tensor of "
+            "shape: %s",
+            (long long)classes, format_sizes(weight->ndim, weight->sizes, a, sizeof a));
     return NULL;
 }
 
 static wick_status *check_nll(op_infer *ix, int at, int n) {
     const wick_tensor *x = arg_tensor(ix->args, at);
     if (n == 4 ? x->ndim != 4 : x->ndim < 1 || x->ndim > 2)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "input tensor should be %s, got %d dimensions", n == 4 ? "4D" : "1D or 2D", x->ndim);
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "input tensor should be %s, got %d dimensions",
+                          n == 4 ? "4D" : "1D or 2D", x->ndim);
     if (!wick_dtype_is_floating((wick_dtype)x->dtype))
-        return WICK_ERROR(WICK_UNSUPPORTED, "\"nll_loss\" not implemented for '%s'", wick_dtype_name((wick_dtype)x->dtype));
+        return WICK_ERROR(WICK_UNSUPPORTED, "\"nll_loss\" not implemented for '%s'",
+                          wick_dtype_name((wick_dtype)x->dtype));
     ix->compute = (wick_dtype)x->dtype;
     ix->cast_args = ~(1u << (at + 1));
     return check_classes(x, arg_tensor(ix->args, at + 1), arg_tensor(ix->args, at + 2));
@@ -79,9 +85,11 @@ static wick_tensor *pick(wick_context *c, wick_tensor *x, wick_tensor *number) {
 void compose_nll_loss_forward(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *x = T(0);
     labels l = read_labels(c, x, T(1), T(2), I(4));
-    wick_tensor *loss = wick_neg(c, wick_mul(c, pick(c, widen(c, x), l.safe), l.weight)), *total = wick_sum(c, l.weight, NULL);
+    wick_tensor *loss = wick_neg(c, wick_mul(c, pick(c, widen(c, x), l.safe), l.weight)),
+                *total = wick_sum(c, l.weight, NULL);
     if (I(3) != LOSS_NONE) loss = wick_sum(c, loss, NULL);
     if (I(3) == LOSS_MEAN) loss = wick_div(c, loss, total);
+    if (I(3) == LOSS_NONE && x->ndim > 1) total = wick_zeros_like(c, total, NULL); /* nobody needs it then */
     rets[0] = V(cast_like(c, loss, x));
     rets[1] = V(cast_like(c, total, x));
 }
@@ -93,14 +101,17 @@ void compose_nll_loss_backward(wick_context *c, const wick_value *args, wick_val
     if (I(4) == LOSS_MEAN) g = wick_div(c, g, widen(c, T(6)));
     wick_tensor *each = cast_like(c, wick_neg(c, wick_mul(c, g, l.weight)), x);
     int dim = class_dim(x);
-    give(rets, wick_scatter(c, wick_zeros_like(c, x, NULL), dim, wick_unsqueeze(c, l.safe, dim), wick_unsqueeze(c, each, dim)));
+    give(rets, wick_scatter(c, wick_zeros_like(c, x, NULL), dim, wick_unsqueeze(c, l.safe, dim),
+                            wick_unsqueeze(c, each, dim)));
 }
 
 static void first_of_nll(wick_context *c, const wick_value *args, wick_value *rets, int op) {
     wick_value both[2];
     if (op_calln(c, op, args, 5, both, 2)) rets[0] = both[0];
 }
-void compose_nll_loss(wick_context *c, const wick_value *args, wick_value *rets) { first_of_nll(c, args, rets, OP_ID_nll_loss_forward); }
+void compose_nll_loss(wick_context *c, const wick_value *args, wick_value *rets) {
+    first_of_nll(c, args, rets, OP_ID_nll_loss_forward);
+}
 void compose_nll_loss2d(wick_context *c, const wick_value *args, wick_value *rets) {
     first_of_nll(c, args, rets, OP_ID_nll_loss2d_forward);
 }
@@ -111,8 +122,8 @@ void compose_nll_loss_nd(wick_context *c, const wick_value *args, wick_value *re
     if (x->ndim < 1) {
         FAIL(ctx(c), INVALID_ARGUMENT, "Expected 1 or more dimensions (got %d)", x->ndim);
     } else if (x->ndim != 1 && (!target->ndim || x->sizes[0] != target->sizes[0])) {
-        FAIL(ctx(c), INVALID_ARGUMENT, "Expected input batch_size (%lld) to match target batch_size (%lld).", (long long)x->sizes[0],
-             (long long)(target->ndim ? target->sizes[0] : 1));
+        FAIL(ctx(c), INVALID_ARGUMENT, "Expected input batch_size (%lld) to match target batch_size (%lld).",
+             (long long)x->sizes[0], (long long)(target->ndim ? target->sizes[0] : 1));
     } else if (x->ndim <= 2) {
         give(rets, CALL(c, nll_loss, args[0], args[1], args[2], args[3], args[4]));
     } else if (x->ndim == 4) {
@@ -120,7 +131,8 @@ void compose_nll_loss_nd(wick_context *c, const wick_value *args, wick_value *re
     } else {
         wick_dim pixels = wick_dim_product(&x->sizes[2], x->ndim - 2);
         char a[SIZES_TEXT], b[SIZES_TEXT];
-        if (target->ndim != x->ndim - 1 || memcmp(&target->sizes[1], &x->sizes[2], sizeof *x->sizes * (size_t)(x->ndim - 2))) {
+        if (target->ndim != x->ndim - 1 ||
+            memcmp(&target->sizes[1], &x->sizes[2], sizeof *x->sizes * (size_t)(x->ndim - 2))) {
             FAIL(ctx(c), INVALID_ARGUMENT, "Expected target size to be that of input %s without its classes, got %s",
                  format_sizes(x->ndim, x->sizes, a, sizeof a), format_sizes(target->ndim, target->sizes, b, sizeof b));
             return;
@@ -145,12 +157,14 @@ static wick_tensor *with_probabilities(wick_context *c, const wick_value *args, 
     int64_t dim = class_dim(x);
     double smoothing = F(5), classes = (double)x->sizes[dim];
     if (!wick_dtype_is_floating((wick_dtype)target->dtype) || I(4) >= 0) {
-        FAIL(ctx(c), INVALID_ARGUMENT, I(4) >= 0 ? "ignore_index is not supported for floating point target"
-                                                 : "Expected floating point type for target with class probabilities, got %s",
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             I(4) >= 0 ? "ignore_index is not supported for floating point target"
+                       : "Expected floating point type for target with class probabilities, got %s",
              wick_dtype_name((wick_dtype)target->dtype));
         return NULL;
     }
-    if (smoothing > 0) target = wick_add_scalar(c, wick_mul_scalar(c, target, REAL(1 - smoothing)), REAL(smoothing / classes), NULL);
+    if (smoothing > 0)
+        target = wick_add_scalar(c, wick_mul_scalar(c, target, REAL(1 - smoothing)), REAL(smoothing / classes), NULL);
     wick_tensor *terms = wick_mul(c, log_p, target);
     if (T(2)) terms = wick_mul(c, terms, class_weights(c, T(2), x));
     if (I(3) == LOSS_NONE) return wick_neg(c, sum_dims(c, terms, &dim, 1, false));
@@ -181,8 +195,10 @@ static bool same_shape(const wick_tensor *a, const wick_tensor *b) {
 void compose_cross_entropy_loss(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *x = T(0);
     if (x->ndim < 1 || F(5) < 0 || F(5) > 1) {
-        FAIL(ctx(c), INVALID_ARGUMENT, "cross_entropy: input needs a dimension of classes, and label_smoothing must be between 0.0 and "
-                                       "1.0. Got: %g", F(5));
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             "cross_entropy: input needs a dimension of classes, and label_smoothing must be between 0.0 and "
+             "1.0. Got: %g",
+             F(5));
         return;
     }
     wick_tensor *log_p = wick_log_softmax(c, x, class_dim(x), NULL);
@@ -211,7 +227,8 @@ static margins measure(wick_context *c, const wick_value *v) {
     wick_tensor *x = v[0].as.tensor, *target = v[1].as.tensor;
     if (x->ndim > 2 || target->dtype != WICK_I64 || target->numel != (x->ndim == 2 ? x->sizes[0] : 1) ||
         (m.p != 1 && m.p != 2)) {
-        FAIL(ctx(c), INVALID_ARGUMENT, "multi_margin_loss: expected scores [N, C] or [C], one I64 target for each sample and p of 1 or 2");
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             "multi_margin_loss: expected scores [N, C] or [C], one I64 target for each sample and p of 1 or 2");
         return m;
     }
     m.rows = as_rows(c, widen(c, x));
@@ -223,7 +240,10 @@ static margins measure(wick_context *c, const wick_value *v) {
 }
 
 static wick_tensor *weight_of_rows(wick_context *c, wick_tensor *t, wick_tensor *weight, const margins *m) {
-    return weight ? wick_mul(c, t, wick_reshape(c, wick_index_select(c, weight, 0, flat(c, m->number)), (int64_t[]){-1, 1}, 2)) : t;
+    return weight
+               ? wick_mul(c, t,
+                          wick_reshape(c, wick_index_select(c, weight, 0, flat(c, m->number)), (int64_t[]){-1, 1}, 2))
+               : t;
 }
 
 /* (self, target, p, margin, weight, reduction) */
@@ -241,7 +261,8 @@ void compose_multi_margin_loss(wick_context *c, const wick_value *args, wick_val
 void compose_multi_margin_loss_backward(wick_context *c, const wick_value *args, wick_value *rets) {
     margins m = measure(c, &args[1]);
     if (!m.rows) return;
-    wick_tensor *slope = m.p == 1 ? cast_like(c, wick_gt_scalar(c, m.gap, NUMBER(0)), m.rows) : wick_mul_scalar(c, m.gap, NUMBER(2));
+    wick_tensor *slope =
+        m.p == 1 ? cast_like(c, wick_gt_scalar(c, m.gap, NUMBER(0)), m.rows) : wick_mul_scalar(c, m.gap, NUMBER(2));
     slope = wick_div_scalar(c, weight_of_rows(c, slope, T(5), &m), REAL((double)m.rows->sizes[1]));
     wick_tensor *right = wick_neg(c, sum_dims(c, slope, (int64_t[]){1}, 1, true));
     wick_tensor *g = I(6) == LOSS_NONE ? wick_reshape(c, T(0), (int64_t[]){-1, 1}, 2) : T(0);
@@ -262,7 +283,8 @@ typedef struct label_sets {
 static label_sets read_sets(wick_context *c, wick_tensor *x, wick_tensor *target) {
     label_sets s = {NULL, NULL, NULL, NULL, NULL};
     if (x->ndim > 2 || !same_shape(x, target) || target->dtype != WICK_I64) {
-        FAIL(ctx(c), INVALID_ARGUMENT, "multilabel_margin_loss: expected scores [N, C] or [C] and an I64 target of the same size");
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             "multilabel_margin_loss: expected scores [N, C] or [C] and an I64 target of the same size");
         return s;
     }
     s.rows = as_rows(c, widen(c, x));
@@ -283,7 +305,8 @@ static label_sets read_sets(wick_context *c, wick_tensor *x, wick_tensor *target
 void compose_multilabel_margin_loss_forward(wick_context *c, const wick_value *args, wick_value *rets) {
     label_sets s = read_sets(c, T(0), T(1));
     if (!s.rows) return;
-    wick_tensor *loss = wick_div_scalar(c, sum_dims(c, s.gap, (int64_t[]){1, 2}, 2, false), REAL((double)s.rows->sizes[1]));
+    wick_tensor *loss =
+        wick_div_scalar(c, sum_dims(c, s.gap, (int64_t[]){1, 2}, 2, false), REAL((double)s.rows->sizes[1]));
     wick_tensor *out = loss_reduce(c, loss, I(2));
     if (I(2) == LOSS_NONE && T(0)->ndim < 2) out = wick_squeeze_dim(c, out, 0);
     rets[0] = V(cast_like(c, out, T(0)));
@@ -295,8 +318,10 @@ void compose_multilabel_margin_loss_backward(wick_context *c, const wick_value *
     label_sets s = read_sets(c, T(1), T(2));
     if (!s.rows) return;
     wick_tensor *slope = cast_like(c, wick_gt_scalar(c, s.gap, NUMBER(0)), s.rows);
-    wick_tensor *other = sum_dims(c, slope, (int64_t[]){1}, 1, false), *right = wick_neg(c, sum_dims(c, slope, (int64_t[]){2}, 1, false));
-    wick_tensor *sum = wick_div_scalar(c, wick_scatter_add(c, other, 1, s.number, right), REAL((double)s.rows->sizes[1]));
+    wick_tensor *other = sum_dims(c, slope, (int64_t[]){1}, 1, false),
+                *right = wick_neg(c, sum_dims(c, slope, (int64_t[]){2}, 1, false));
+    wick_tensor *sum =
+        wick_div_scalar(c, wick_scatter_add(c, other, 1, s.number, right), REAL((double)s.rows->sizes[1]));
     wick_tensor *g = I(3) == LOSS_NONE ? wick_reshape(c, T(0), (int64_t[]){-1, 1}, 2) : T(0);
     if (I(3) == LOSS_MEAN) g = wick_div_scalar(c, g, REAL((double)s.rows->sizes[0]));
     give(rets, cast_like(c, wick_reshape(c, wick_mul(c, sum, g), SIZES(T(1))), T(1)));

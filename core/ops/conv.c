@@ -15,11 +15,13 @@ static int64_t entry(const wick_value *list, int k) { return list->as.ints[list-
 
 static wick_status *check_list(const wick_value *list, int n, const char *name, int64_t least) {
     if (list->count != 1 && (int)list->count != n)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "expected %s to be a single integer value or a list of %d values, got %u", name, n,
+        return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                          "expected %s to be a single integer value or a list of %d values, got %u", name, n,
                           list->count);
     for (uint32_t i = 0; i < list->count; ++i)
         if (list->as.ints[i] < least)
-            return WICK_ERROR(WICK_INVALID_ARGUMENT, "%s %s is not supported", least ? "non-positive" : "negative", name);
+            return WICK_ERROR(WICK_INVALID_ARGUMENT, "%s %s is not supported", least ? "non-positive" : "negative",
+                              name);
     return NULL;
 }
 
@@ -31,24 +33,30 @@ static wick_status *check_lists(const wick_value *v, int n) {
     return v[GROUPS].as.i > 0 ? NULL : WICK_ERROR(WICK_INVALID_ARGUMENT, "non-positive groups is not supported");
 }
 
-static wick_status *check_channels(const wick_tensor *x, const wick_tensor *w, const wick_tensor *bias, const wick_value *v) {
+static wick_status *check_channels(const wick_tensor *x, const wick_tensor *w, const wick_tensor *bias,
+                                   const wick_value *v) {
     char a[SIZES_TEXT], b[SIZES_TEXT];
     int64_t groups = v[GROUPS].as.i, wanted = v[TRANSPOSED].as.i ? w->sizes[0] : wick_dim_mul(w->sizes[1], groups);
     int64_t out = v[TRANSPOSED].as.i ? wick_dim_mul(w->sizes[1], groups) : w->sizes[0];
     if (w->sizes[0] % groups)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "Given groups=%lld, expected weight to be divisible by %lld at dimension 0, but got "
-                                                 "weight of size %s instead",
+        return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                          "Given groups=%lld, expected weight to be divisible by %lld at dimension 0, but got "
+                          "weight of size %s instead",
                           (long long)groups, (long long)groups, format_sizes(w->ndim, w->sizes, a, sizeof a));
     if (x->sizes[1] != wanted)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                          "Given %s=%lld, weight of size %s, expected input%s to have %lld channels, but got %lld channels instead",
-                          v[TRANSPOSED].as.i ? "transposed=1, groups" : "groups", (long long)groups,
-                          format_sizes(w->ndim, w->sizes, a, sizeof a), format_sizes(x->ndim, x->sizes, b, sizeof b),
-                          (long long)wanted, (long long)x->sizes[1]);
+        return WICK_ERROR(
+            WICK_INVALID_ARGUMENT,
+            "Given %s=%lld, weight of size %s, expected input%s to have %lld channels, but got %lld channels instead",
+            v[TRANSPOSED].as.i ? "transposed=1, groups" : "groups", (long long)groups,
+            format_sizes(w->ndim, w->sizes, a, sizeof a), format_sizes(x->ndim, x->sizes, b, sizeof b),
+            (long long)wanted, (long long)x->sizes[1]);
     if (bias && (bias->ndim != 1 || bias->sizes[0] != out))
-        return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                          "Given weight of size %s, expected bias to be 1-dimensional with %lld elements, but got bias of size %s instead",
-                          format_sizes(w->ndim, w->sizes, a, sizeof a), (long long)out, format_sizes(bias->ndim, bias->sizes, b, sizeof b));
+        return WICK_ERROR(
+            WICK_INVALID_ARGUMENT,
+            "Given weight of size %s, expected bias to be 1-dimensional with %lld elements, but got bias of size "
+            "%s instead",
+            format_sizes(w->ndim, w->sizes, a, sizeof a), (long long)out,
+            format_sizes(bias->ndim, bias->sizes, b, sizeof b));
     return NULL;
 }
 
@@ -58,7 +66,8 @@ static wick_status *check_dtypes(op_infer *ix, int first, int last) {
         const wick_tensor *t = arg_tensor(ix->args, i);
         if (t && t->dtype != x->dtype)
             return WICK_ERROR(WICK_INVALID_ARGUMENT, "Input type (%s) and %s type (%s) should be the same",
-                              wick_dtype_name((wick_dtype)x->dtype), ix->op->args[i].name, wick_dtype_name((wick_dtype)t->dtype));
+                              wick_dtype_name((wick_dtype)x->dtype), ix->op->args[i].name,
+                              wick_dtype_name((wick_dtype)t->dtype));
     }
     ix->compute = (wick_dtype)x->dtype;
     return NULL;
@@ -82,7 +91,8 @@ wick_status *infer_convolution(op_infer *ix) {
     const wick_value *v = &ix->args[3];
     op_meta *m = &ix->outs[0];
     if (x->ndim < 3 || x->ndim != w->ndim || x->ndim > 2 + MAX_SPATIAL)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "Expected input and weight of 3 or more dimensions each, but got %d and %d", x->ndim,
+        return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                          "Expected input and weight of 3 or more dimensions each, but got %d and %d", x->ndim,
                           w->ndim);
     WICK_TRY(check_dtypes(ix, 0, 2));
     WICK_TRY(check_lists(v, x->ndim - 2));
@@ -92,10 +102,11 @@ wick_status *infer_convolution(op_infer *ix) {
     for (int k = 0; k < x->ndim - 2; ++k) {
         m->sizes[k + 2] = out_size(x, w, v, k);
         if (v[TRANSPOSED].as.i ? m->sizes[k + 2] < 1 : x->sizes[k + 2] + 2 * entry(&v[PADDING], k) < extent(w, v, k))
-            return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                              "Calculated padded input size per channel: (%lld). Kernel size: (%lld). Kernel size can't be greater "
-                              "than actual input size",
-                              (long long)(x->sizes[k + 2] + 2 * entry(&v[PADDING], k)), (long long)extent(w, v, k));
+            return WICK_ERROR(
+                WICK_INVALID_ARGUMENT,
+                "Calculated padded input size per channel: (%lld). Kernel size: (%lld). Kernel size can't be greater "
+                "than actual input size",
+                (long long)(x->sizes[k + 2] + 2 * entry(&v[PADDING], k)), (long long)extent(w, v, k));
     }
     return NULL;
 }
@@ -104,9 +115,11 @@ wick_status *infer_convolution(op_infer *ix) {
 wick_status *infer_convolution_backward(op_infer *ix) {
     const wick_tensor *dy = arg_tensor(ix->args, 0), *x = arg_tensor(ix->args, 1), *w = arg_tensor(ix->args, 2);
     const uint8_t *mask = ix->args[10].as.bools;
-    if (dy->ndim != x->ndim || x->ndim != w->ndim || x->ndim < 3 || x->ndim > 2 + MAX_SPATIAL || ix->args[10].count != 3)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "convolution_backward: grad_output, input and weight must have the same number of "
-                                                 "dimensions and output_mask three entries");
+    if (dy->ndim != x->ndim || x->ndim != w->ndim || x->ndim < 3 || x->ndim > 2 + MAX_SPATIAL ||
+        ix->args[10].count != 3)
+        return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                          "convolution_backward: grad_output, input and weight must have the same number of "
+                          "dimensions and output_mask three entries");
     WICK_TRY(check_dtypes(ix, 0, 2));
     WICK_TRY(check_lists(&ix->args[4], x->ndim - 2));
     WICK_TRY(check_channels(x, w, NULL, &ix->args[4]));
@@ -150,11 +163,13 @@ static wick_tensor *multiply_windows(wick_context *c, wick_tensor *view, wick_te
     order[0] = 1, order[1] = 0, order[2 + n] = 2;
     for (int k = 0; k < n; ++k) order[2 + k] = 3 + k, order[3 + n + k] = 3 + n + k;
     for (int i = 0; i < 3 + 2 * n; ++i) perm[i] = order[i];
-    wick_tensor *grouped = wick_permute(c, wick_reshape(c, view, sizes, (size_t)(3 + 2 * n)), perm, (size_t)(3 + 2 * n));
+    wick_tensor *grouped =
+        wick_permute(c, wick_reshape(c, view, sizes, (size_t)(3 + 2 * n)), perm, (size_t)(3 + 2 * n));
     wick_tensor *columns = wick_reshape(c, grouped, (int64_t[]){groups, batch * pixels, taps}, 3);
     wick_tensor *kernels = wick_transpose(c, wick_reshape(c, w, (int64_t[]){groups, out_depth, taps}, 3), 1, 2);
     /* [g, N * pixels, o] -> [N, g, o, pixels] */
-    wick_tensor *product = wick_reshape(c, wick_bmm(c, columns, kernels), (int64_t[]){groups, batch, pixels, out_depth}, 4);
+    wick_tensor *product =
+        wick_reshape(c, wick_bmm(c, columns, kernels), (int64_t[]){groups, batch, pixels, out_depth}, 4);
     sizes[0] = batch, sizes[1] = w->sizes[0];
     memcpy(&sizes[2], &view->sizes[2], sizeof *sizes * (size_t)n);
     return wick_reshape(c, wick_permute(c, product, (int64_t[]){1, 0, 3, 2}, 4), sizes, (size_t)(2 + n));
@@ -204,7 +219,8 @@ static wick_tensor *transposed_convolution(wick_context *c, wick_tensor *x, wick
         high[k] = low[k] + entry(&v[OUTPUT_PADDING], k);
     }
     wick_value unit[] = {[STRIDE] = INTS(&one, 1), [PADDING] = v[PADDING], [DILATION] = v[DILATION]};
-    wick_tensor *kernel = turned_kernel(c, w, v[GROUPS].as.i), *spread = padded(c, stuffed(c, x, &v[STRIDE]), n, low, high);
+    wick_tensor *kernel = turned_kernel(c, w, v[GROUPS].as.i),
+                *spread = padded(c, stuffed(c, x, &v[STRIDE]), n, low, high);
     return kernel ? multiply_windows(c, windows(c, spread, kernel, unit), kernel, v[GROUPS].as.i) : NULL;
 }
 
@@ -217,26 +233,29 @@ static wick_tensor *add_bias(wick_context *c, wick_tensor *out, wick_tensor *bia
 
 #define CONVOLVE(c, x, w, v) CALL(c, convolution, V(x), V(w), NONE, (v)[0], (v)[1], (v)[2], (v)[3], (v)[4], (v)[5])
 
-/* (a + bi)(c + di) with three real products */
+/* (a + bi)(c + di) */
 static wick_tensor *complex_convolution(wick_context *c, wick_tensor *x, wick_tensor *w, const wick_value *v) {
     wick_tensor *xr = wick_real(c, x), *xi = wick_imag(c, x), *wr = wick_real(c, w), *wi = wick_imag(c, w);
-    wick_tensor *rr = CONVOLVE(c, xr, wr, v), *ii = CONVOLVE(c, xi, wi, v);
-    wick_tensor *all = CONVOLVE(c, wick_add(c, xr, xi, NULL), wick_add(c, wr, wi, NULL), v);
-    return wick_complex(c, wick_sub(c, rr, ii, NULL), wick_sub(c, wick_sub(c, all, rr, NULL), ii, NULL));
+    wick_tensor *real = wick_sub(c, CONVOLVE(c, xr, wr, v), CONVOLVE(c, xi, wi, v), NULL);
+    wick_tensor *imag = wick_add(c, CONVOLVE(c, xr, wi, v), CONVOLVE(c, xi, wr, v), NULL);
+    return wick_complex(c, real, imag);
 }
 
 void compose_convolution(wick_context *c, const wick_value *args, wick_value *rets) {
     const wick_value *v = &args[3];
     wick_tensor *x = widen(c, T(0)), *w = widen(c, T(1)), *out;
     if (!x || !w) return;
-    if (wick_dtype_is_complex((wick_dtype)x->dtype)) out = complex_convolution(c, x, w, v);
-    else out = v[TRANSPOSED].as.i ? transposed_convolution(c, x, w, v) : plain_convolution(c, x, w, v);
+    if (wick_dtype_is_complex((wick_dtype)x->dtype))
+        out = complex_convolution(c, x, w, v);
+    else
+        out = v[TRANSPOSED].as.i ? transposed_convolution(c, x, w, v) : plain_convolution(c, x, w, v);
     give(rets, cast_like(c, add_bias(c, out, T(2)), T(0)));
 }
 
 /* ---- gradients ---- */
 /* The convolution that maps dy back to x's sizes. */
-static wick_tensor *input_gradient(wick_context *c, wick_tensor *dy, const wick_tensor *x, wick_tensor *w, const wick_value *v) {
+static wick_tensor *input_gradient(wick_context *c, wick_tensor *dy, const wick_tensor *x, wick_tensor *w,
+                                   const wick_value *v) {
     int64_t rest[MAX_SPATIAL], none = 0;
     bool transposed = v[TRANSPOSED].as.i;
     int n = w->ndim - 2;
@@ -245,30 +264,33 @@ static wick_tensor *input_gradient(wick_context *c, wick_tensor *dy, const wick_
         rest[k] = x->sizes[k + 2] - reached;
     }
     wick_value output_padding = transposed ? INTS(&none, 1) : INTS(rest, n);
-    wick_tensor *dx = CALL(c, convolution, V(dy), V(w), NONE, v[STRIDE], v[PADDING], v[DILATION], BOOLEAN(!transposed), output_padding,
-                           v[GROUPS]);
+    wick_tensor *dx = CALL(c, convolution, V(dy), V(w), NONE, v[STRIDE], v[PADDING], v[DILATION], BOOLEAN(!transposed),
+                           output_padding, v[GROUPS]);
     for (int k = 2; transposed && dx && k < x->ndim; ++k) /* output padding past a stride reached no input */
         if (dx->sizes[k] > x->sizes[k]) dx = wick_narrow(c, dx, k, 0, x->sizes[k]);
     return dx;
 }
 
-/* One group's weights: channels of `in` correlated with channels of `out`, over the batch: [C, N, ...] * [O, N, ...]. */
-static wick_tensor *group_gradient(wick_context *c, wick_tensor *in, wick_tensor *out, const wick_tensor *w, const wick_value *v) {
+/* One group's weights: channels of `in` correlated with channels of `out` over the batch. */
+static wick_tensor *group_gradient(wick_context *c, wick_tensor *in, wick_tensor *out, const wick_tensor *w,
+                                   const wick_value *v) {
     int64_t none = 0;
-    wick_tensor *g = CALL(c, convolution, V(wick_transpose(c, in, 0, 1)), V(wick_transpose(c, out, 0, 1)), NONE, v[DILATION],
-                          v[PADDING], v[STRIDE], BOOLEAN(false), INTS(&none, 1), NUMBER(1));
+    wick_tensor *g = CALL(c, convolution, V(wick_transpose(c, in, 0, 1)), V(wick_transpose(c, out, 0, 1)), NONE,
+                          v[DILATION], v[PADDING], v[STRIDE], BOOLEAN(false), INTS(&none, 1), NUMBER(1));
     for (int k = 2; g && k < w->ndim; ++k)
         if (g->sizes[k] > w->sizes[k]) g = wick_narrow(c, g, k, 0, w->sizes[k]);
     return wick_transpose(c, g, 0, 1);
 }
 
-static wick_tensor *weight_gradient(wick_context *c, wick_tensor *dy, wick_tensor *x, const wick_tensor *w, const wick_value *v) {
+static wick_tensor *weight_gradient(wick_context *c, wick_tensor *dy, wick_tensor *x, const wick_tensor *w,
+                                    const wick_value *v) {
     int64_t groups = v[GROUPS].as.i;
     wick_tensor *in = v[TRANSPOSED].as.i ? dy : x, *out = v[TRANSPOSED].as.i ? x : dy;
     wick_dim in_depth = in->sizes[1] / groups, out_depth = out->sizes[1] / groups;
     wick_tensor **parts = scope_array(ctx(c), (size_t)groups);
     for (int64_t g = 0; parts && g < groups && !wick_failed(c); ++g)
-        parts[g] = group_gradient(c, wick_narrow(c, in, 1, g * in_depth, in_depth), wick_narrow(c, out, 1, g * out_depth, out_depth), w, v);
+        parts[g] = group_gradient(c, wick_narrow(c, in, 1, g * in_depth, in_depth),
+                                  wick_narrow(c, out, 1, g * out_depth, out_depth), w, v);
     return wick_failed(c) || !parts ? NULL : groups == 1 ? parts[0] : cat_of(c, parts, (size_t)groups, 0);
 }
 
@@ -295,16 +317,18 @@ static wick_tensor *with_batch(wick_context *c, wick_tensor *x, int n, const cha
     *added = x->ndim == n + 1;
     if (*added) return wick_unsqueeze(c, x, 0);
     if (x->ndim == n + 2) return x;
-    FAIL(ctx(c), INVALID_ARGUMENT, "Expected %dD (unbatched) or %dD (batched) input to %s, but got input of size: %s", n + 1, n + 2,
-         name, format_sizes(x->ndim, x->sizes, text, sizeof text));
+    FAIL(ctx(c), INVALID_ARGUMENT, "Expected %dD (unbatched) or %dD (batched) input to %s, but got input of size: %s",
+         n + 1, n + 2, name, format_sizes(x->ndim, x->sizes, text, sizeof text));
     return NULL;
 }
 
-static void convolve(wick_context *c, const wick_value *args, wick_value *rets, int n, const char *name, wick_value stride,
-                     wick_value padding, wick_value dilation, bool transposed, wick_value output_padding, wick_value groups) {
+static void convolve(wick_context *c, const wick_value *args, wick_value *rets, int n, const char *name,
+                     wick_value stride, wick_value padding, wick_value dilation, bool transposed,
+                     wick_value output_padding, wick_value groups) {
     bool added;
     wick_tensor *x = with_batch(c, T(0), n, name, &added);
-    wick_tensor *out = CALL(c, convolution, V(x), args[1], args[2], stride, padding, dilation, BOOLEAN(transposed), output_padding, groups);
+    wick_tensor *out = CALL(c, convolution, V(x), args[1], args[2], stride, padding, dilation, BOOLEAN(transposed),
+                            output_padding, groups);
     give(rets, added ? wick_squeeze_dim(c, out, 0) : out);
 }
 
@@ -325,7 +349,8 @@ static bool same_padding(wick_context *c, const wick_value *args, int n, int64_t
     for (int k = 0; k < n; ++k) {
         if (entry(&args[3], k) != 1)
             return !FAIL(ctx(c), INVALID_ARGUMENT, "padding='same' is not supported for strided convolutions");
-        if (w->ndim != n + 2) return !FAIL(ctx(c), INVALID_ARGUMENT, "Expected a weight of %d dimensions, got %d", n + 2, w->ndim);
+        if (w->ndim != n + 2)
+            return !FAIL(ctx(c), INVALID_ARGUMENT, "Expected a weight of %d dimensions, got %d", n + 2, w->ndim);
         int64_t total = entry(&args[5], k) * (w->sizes[k + 2] - 1);
         both[k] = total / 2, extra[k] = total % 2;
     }
@@ -347,13 +372,15 @@ static void conv_text_padding(wick_context *c, const wick_value *args, wick_valu
     if (x) convolve(c, changed, rets, n, name, args[3], INTS(both, n), args[5], false, INTS(&none, 1), args[6]);
 }
 
-#define CONV(n)                                                                                                             \
-    void compose_conv##n##d(wick_context *c, const wick_value *args, wick_value *rets) { conv(c, args, rets, n, "conv" #n "d"); } \
-    void compose_conv##n##d_padding(wick_context *c, const wick_value *args, wick_value *rets) {                           \
-        conv_text_padding(c, args, rets, n, "conv" #n "d");                                                                \
-    }                                                                                                                      \
-    void compose_conv_transpose##n##d(wick_context *c, const wick_value *args, wick_value *rets) {                         \
-        conv_transpose(c, args, rets, n, "conv_transpose" #n "d");                                                         \
+#define CONV(n)                                                                                    \
+    void compose_conv##n##d(wick_context *c, const wick_value *args, wick_value *rets) {           \
+        conv(c, args, rets, n, "conv" #n "d");                                                     \
+    }                                                                                              \
+    void compose_conv##n##d_padding(wick_context *c, const wick_value *args, wick_value *rets) {   \
+        conv_text_padding(c, args, rets, n, "conv" #n "d");                                        \
+    }                                                                                              \
+    void compose_conv_transpose##n##d(wick_context *c, const wick_value *args, wick_value *rets) { \
+        conv_transpose(c, args, rets, n, "conv_transpose" #n "d");                                 \
     }
 CONV(1)
 CONV(2)
@@ -365,10 +392,12 @@ static wick_status *window_counts(const wick_value *v, const wick_dim *image, wi
         wick_dim reach = wick_dim_add(wick_dim_mul(entry(&v[1], k), wick_dim_sub(entry(&v[0], k), 1)), 1);
         wick_dim room = wick_dim_sub(wick_dim_add(image[k], wick_dim_mul(2, entry(&v[2], k))), reach);
         if (entry(&v[0], k) < 1 || entry(&v[1], k) < 1 || entry(&v[2], k) < 0 || entry(&v[3], k) < 1)
-            return WICK_ERROR(WICK_INVALID_ARGUMENT, "kernel_size, dilation and stride must be positive, and padding must not be negative");
+            return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                              "kernel_size, dilation and stride must be positive, and padding must not be negative");
         out[k] = wick_dim_add(wick_dim_floordiv(room, entry(&v[3], k)), 1);
         if (out[k] < 1)
-            return WICK_ERROR(WICK_INVALID_ARGUMENT, "Given input with spatial size (%lld, %lld): its sliding blocks would have no room",
+            return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                              "Given input with spatial size (%lld, %lld): its sliding blocks would have no room",
                               (long long)image[0], (long long)image[1]);
     }
     return NULL;
@@ -380,8 +409,9 @@ wick_status *infer_im2col(op_infer *ix) {
     wick_dim out[2];
     op_meta *m = &ix->outs[0];
     if (x->ndim != 3 && x->ndim != 4)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
-                                                 "dimensions for input, but got %d dimensions",
+        return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                          "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
+                          "dimensions for input, but got %d dimensions",
                           x->ndim);
     WICK_TRY(window_counts(v, &x->sizes[x->ndim - 2], out));
     meta_like(m, x);
@@ -400,14 +430,16 @@ wick_status *infer_col2im(op_infer *ix) {
     wick_dim out[2], taps = wick_dim_mul(entry(&v[0], 0), entry(&v[0], 1));
     op_meta *m = &ix->outs[0];
     if (x->ndim != 2 && x->ndim != 3)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "Expected 2D or 3D (batch mode) tensor for input, but got %d dimensions", x->ndim);
+        return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                          "Expected 2D or 3D (batch mode) tensor for input, but got %d dimensions", x->ndim);
     WICK_TRY(window_counts(v, image, out));
     if (x->sizes[x->ndim - 2] % taps || x->sizes[x->ndim - 1] != wick_dim_mul(out[0], out[1]))
-        return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                          "Expected size of input's dimension 1 to be divisible by %lld and dimension 2 to match the calculated number "
-                          "of sliding blocks %lld x %lld, but got %lld and %lld",
-                          (long long)taps, (long long)out[0], (long long)out[1], (long long)x->sizes[x->ndim - 2],
-                          (long long)x->sizes[x->ndim - 1]);
+        return WICK_ERROR(
+            WICK_INVALID_ARGUMENT,
+            "Expected size of input's dimension 1 to be divisible by %lld and dimension 2 to match the number "
+            "of sliding blocks %lld x %lld, but got %lld and %lld",
+            (long long)taps, (long long)out[0], (long long)out[1], (long long)x->sizes[x->ndim - 2],
+            (long long)x->sizes[x->ndim - 1]);
     meta_like(m, x);
     m->ndim = x->ndim + 1;
     m->sizes[m->ndim - 3] = x->sizes[x->ndim - 2] / taps;

@@ -9,7 +9,8 @@
 static wick_status *check_pairs(op_infer *ix, int at, double p, op_meta *m) {
     const wick_tensor *a = arg_tensor(ix->args, at), *b = arg_tensor(ix->args, at + 1);
     if (a->ndim < 2 || b->ndim < 2)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "cdist only supports at least 2D tensors, X1 got: %dD, X2 got: %dD", a->ndim, b->ndim);
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "cdist only supports at least 2D tensors, X1 got: %dD, X2 got: %dD",
+                          a->ndim, b->ndim);
     if (a->sizes[a->ndim - 1] != b->sizes[b->ndim - 1])
         return WICK_ERROR(WICK_INVALID_ARGUMENT, "X1 and X2 must have the same number of columns. X1: %lld X2: %lld",
                           (long long)a->sizes[a->ndim - 1], (long long)b->sizes[b->ndim - 1]);
@@ -48,7 +49,8 @@ wick_status *infer_cdist_backward(op_infer *ix) {
 static wick_status *check_set(op_infer *ix, int at, double p) {
     const wick_tensor *t = arg_tensor(ix->args, at);
     if (t->ndim != 2) return WICK_ERROR(WICK_INVALID_ARGUMENT, "pdist only supports 2D tensors, got: %dD", t->ndim);
-    if (!wick_dtype_is_floating((wick_dtype)t->dtype)) return WICK_ERROR(WICK_INVALID_ARGUMENT, "pdist only supports floating-point dtypes");
+    if (!wick_dtype_is_floating((wick_dtype)t->dtype))
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "pdist only supports floating-point dtypes");
     if (!(p >= 0)) return WICK_ERROR(WICK_INVALID_ARGUMENT, "pdist only supports non-negative p values");
     ix->compute = (wick_dtype)t->dtype;
     return NULL;
@@ -83,7 +85,8 @@ void compose_cosine_similarity(wick_context *c, const wick_value *args, wick_val
     int64_t dim = I(2);
     wick_dtype dtype = wick_dtype_promote((wick_dtype)T(0)->dtype, (wick_dtype)T(1)->dtype);
     if (!wick_dtype_is_floating(dtype)) {
-        FAIL(ctx(c), INVALID_ARGUMENT, "expected common dtype to be floating point, yet common dtype is %s", wick_dtype_name(dtype));
+        FAIL(ctx(c), INVALID_ARGUMENT, "expected common dtype to be floating point, yet common dtype is %s",
+             wick_dtype_name(dtype));
         return;
     }
     int ndim = 0;

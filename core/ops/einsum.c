@@ -35,14 +35,18 @@ static bool read_term(equation *e, const char **p, const char *end, term *t, con
         if (ch == '.') {
             if (t->ellipsis || end - *p < 3 || (*p)[1] != '.' || (*p)[2] != '.')
                 return !FAIL(ctx(e->c), INVALID_ARGUMENT,
-                             "einsum(): found '.' for %s %d that is not part of any ellipsis, or a second ellipsis", what, number);
+                             "einsum(): found '.' for %s %d that is not part of any ellipsis, or a second ellipsis",
+                             what, number);
             t->ellipsis = true;
             *p += 2;
         } else if (!isalpha((unsigned char)ch)) {
-            return !FAIL(ctx(e->c), INVALID_ARGUMENT, "einsum(): invalid subscript given at index %d in the equation string, subscripts must be in "
-                                                      "[a-zA-Z]", number);
+            return !FAIL(ctx(e->c), INVALID_ARGUMENT,
+                         "einsum(): invalid subscript given at index %d in the equation string, subscripts must be in "
+                         "[a-zA-Z]",
+                         number);
         }
-        if (t->count == WICK_MAX_DIMS) return !FAIL(ctx(e->c), INVALID_ARGUMENT, "einsum(): %s %d has too many subscripts", what, number);
+        if (t->count == WICK_MAX_DIMS)
+            return !FAIL(ctx(e->c), INVALID_ARGUMENT, "einsum(): %s %d has too many subscripts", what, number);
         t->labels[t->count++] = (uint8_t)(ch == '.' ? ELLIPSIS : label_of(ch));
     }
     return true;
@@ -50,13 +54,17 @@ static bool read_term(equation *e, const char **p, const char *end, term *t, con
 
 static bool read_inputs(equation *e, const char **p, const char *end) {
     for (int i = 0;; ++i) {
-        if (i == e->operands) return !FAIL(ctx(e->c), INVALID_ARGUMENT, "einsum(): fewer operands were provided than specified in the equation");
+        if (i == e->operands)
+            return !FAIL(ctx(e->c), INVALID_ARGUMENT,
+                         "einsum(): fewer operands were provided than specified in the equation");
         if (!read_term(e, p, end, &e->inputs[i], "operand", i)) return false;
         if (*p < end && **p == ',') {
             ++*p;
             continue;
         }
-        if (i + 1 < e->operands) return !FAIL(ctx(e->c), INVALID_ARGUMENT, "einsum(): more operands were provided than specified in the equation");
+        if (i + 1 < e->operands)
+            return !FAIL(ctx(e->c), INVALID_ARGUMENT,
+                         "einsum(): more operands were provided than specified in the equation");
         return true;
     }
 }
@@ -66,9 +74,11 @@ static bool count_labels(equation *e, wick_tensor *const *operands) {
         const term *t = &e->inputs[i];
         int covered = operands[i]->ndim - (t->count - t->ellipsis);
         if (covered < 0 || (covered > 0 && !t->ellipsis))
-            return !FAIL(ctx(e->c), INVALID_ARGUMENT, "einsum(): the number of subscripts in the equation (%d) %s the number of dimensions (%d) for "
-                                                      "operand %d%s", t->count - t->ellipsis, covered < 0 ? "is more than" : "does not match",
-                         operands[i]->ndim, i, covered > 0 ? " and no ellipsis was given" : "");
+            return !FAIL(ctx(e->c), INVALID_ARGUMENT,
+                         "einsum(): the number of subscripts in the equation (%d) %s the number of dimensions (%d) for "
+                         "operand %d%s",
+                         t->count - t->ellipsis, covered < 0 ? "is more than" : "does not match", operands[i]->ndim, i,
+                         covered > 0 ? " and no ellipsis was given" : "");
         if (t->ellipsis && covered > e->ellipsis_dims) e->ellipsis_dims = covered;
         for (int k = 0; k < t->count; ++k)
             if (t->labels[k] != ELLIPSIS) e->uses[t->labels[k]]++;
@@ -91,7 +101,8 @@ static bool read_output(equation *e, const char *p, const char *end) {
         imply_output(e);
         return true;
     }
-    if (end - p < 2 || p[1] != '>') return !FAIL(ctx(e->c), INVALID_ARGUMENT, "einsum(): found '-' that is not part of an arrow");
+    if (end - p < 2 || p[1] != '>')
+        return !FAIL(ctx(e->c), INVALID_ARGUMENT, "einsum(): found '-' that is not part of an arrow");
     p += 2;
     if (!read_term(e, &p, end, &e->output, "the output", 0)) return false;
     if (p != end) return !FAIL(ctx(e->c), INVALID_ARGUMENT, "einsum(): invalid output \"%s\"", p);
@@ -99,8 +110,10 @@ static bool read_output(equation *e, const char *p, const char *end) {
         int l = e->output.labels[k];
         if (l == ELLIPSIS) continue;
         if (!e->uses[l] || seen[l])
-            return !FAIL(ctx(e->c), INVALID_ARGUMENT, "einsum(): output subscript %c %s", l < 26 ? 'A' + l : 'a' + l - 26,
-                         seen[l] ? "appears more than once in the output" : "does not appear in the equation for any input operand");
+            return !FAIL(ctx(e->c), INVALID_ARGUMENT, "einsum(): output subscript %c %s",
+                         l < 26 ? 'A' + l : 'a' + l - 26,
+                         seen[l] ? "appears more than once in the output"
+                                 : "does not appear in the equation for any input operand");
         seen[l] = true;
     }
     return true;
@@ -113,8 +126,10 @@ static void order_axes(equation *e) {
     for (int l = 0; l < LETTERS; ++l) e->axis[l] = -1;
     for (int k = 0; k < e->output.count; ++k) {
         int l = e->output.labels[k];
-        if (l == ELLIPSIS) e->ellipsis_axis = e->axes, e->axes += e->ellipsis_dims;
-        else e->axis[l] = e->axes++;
+        if (l == ELLIPSIS)
+            e->ellipsis_axis = e->axes, e->axes += e->ellipsis_dims;
+        else
+            e->axis[l] = e->axes++;
     }
     e->kept = e->axes;
     if (e->ellipsis_axis < 0) e->ellipsis_axis = e->axes, e->axes += e->ellipsis_dims;
@@ -138,7 +153,8 @@ static wick_tensor *align(const equation *e, int operand, wick_tensor *t) {
         } else {
             int64_t first = place[e->axis[l]];
             if (t->sizes[first] != t->sizes[dim]) {
-                FAIL(ctx(e->c), INVALID_ARGUMENT, "einsum(): subscript %c is repeated for operand %d but the sizes don't match, %lld != %lld",
+                FAIL(ctx(e->c), INVALID_ARGUMENT,
+                     "einsum(): subscript %c is repeated for operand %d but the sizes don't match, %lld != %lld",
                      l < 26 ? 'A' + l : 'a' + l - 26, operand, (long long)t->sizes[dim], (long long)t->sizes[first]);
                 return NULL;
             }
@@ -157,8 +173,10 @@ static bool check_sizes(const equation *e, wick_tensor *const *operands) {
         for (int i = 0; i < e->operands; ++i) {
             wick_dim own = operands[i]->sizes[a];
             if (own != 1 && size != 1 && own != size)
-                return !FAIL(ctx(e->c), INVALID_ARGUMENT, "einsum(): operands do not broadcast with remapped shapes: axis %d has sizes %lld and %lld",
-                             a, (long long)size, (long long)own);
+                return !FAIL(
+                    ctx(e->c), INVALID_ARGUMENT,
+                    "einsum(): operands do not broadcast with remapped shapes: axis %d has sizes %lld and %lld", a,
+                    (long long)size, (long long)own);
             if (own != 1) size = own;
         }
     }
@@ -182,8 +200,8 @@ static void push(axis_group *g, int axis, wick_dim size) {
     g->size = wick_dim_mul(g->size, size);
 }
 
-static wick_tensor *grouped(wick_context *c, wick_tensor *t, const axis_group *a, const axis_group *b, const axis_group *d,
-                            const axis_group *rest, const wick_dim sizes[3]) {
+static wick_tensor *grouped(wick_context *c, wick_tensor *t, const axis_group *a, const axis_group *b,
+                            const axis_group *d, const axis_group *rest, const wick_dim sizes[3]) {
     const axis_group *groups[] = {a, b, d, rest};
     int64_t order[WICK_MAX_DIMS];
     int n = 0;
@@ -199,17 +217,22 @@ static wick_tensor *contract(wick_context *c, wick_tensor *x, wick_tensor *y, ui
     int64_t back[WICK_MAX_DIMS];
     for (int a = 0; a < x->ndim && x && y; ++a) { /* what only one has is summed at once */
         if (!(mask >> a & 1)) continue;
-        if (x->sizes[a] != 1 && y->sizes[a] == 1) x = sum_axes(c, x, 1ull << a);
-        else if (y->sizes[a] != 1 && x->sizes[a] == 1) y = sum_axes(c, y, 1ull << a);
+        if (x->sizes[a] != 1 && y->sizes[a] == 1)
+            x = sum_axes(c, x, 1ull << a);
+        else if (y->sizes[a] != 1 && x->sizes[a] == 1)
+            y = sum_axes(c, y, 1ull << a);
     }
     if (!x || !y) return NULL;
     for (int a = 0; a < x->ndim; ++a) {
         bool in_x = x->sizes[a] != 1, in_y = y->sizes[a] != 1;
-        if (in_x && in_y) push(mask >> a & 1 ? &inner : &batch, a, x->sizes[a]);
-        else push(in_y ? &columns : &rows, a, in_y ? y->sizes[a] : x->sizes[a]);
+        if (in_x && in_y)
+            push(mask >> a & 1 ? &inner : &batch, a, x->sizes[a]);
+        else
+            push(in_y ? &columns : &rows, a, in_y ? y->sizes[a] : x->sizes[a]);
     }
     wick_tensor *left = grouped(c, x, &batch, &rows, &inner, &columns, (wick_dim[]){batch.size, rows.size, inner.size});
-    wick_tensor *right = grouped(c, y, &batch, &inner, &columns, &rows, (wick_dim[]){batch.size, inner.size, columns.size});
+    wick_tensor *right =
+        grouped(c, y, &batch, &inner, &columns, &rows, (wick_dim[]){batch.size, inner.size, columns.size});
     wick_tensor *product = wick_bmm(c, left, right);
     const axis_group *groups[] = {&batch, &rows, &columns, &inner};
     int n = 0;
@@ -257,7 +280,8 @@ void compose_einsum(wick_context *c, const wick_value *args, wick_value *rets) {
     e->operands = (int)args[1].count;
     bool ok = read_inputs(e, &p, end) && count_labels(e, operands) && read_output(e, p, end);
     if (ok) order_axes(e);
-    if (ok && e->axes > WICK_MAX_DIMS) ok = !FAIL(ctx(c), INVALID_ARGUMENT, "einsum(): %d subscripts are too many", e->axes);
+    if (ok && e->axes > WICK_MAX_DIMS)
+        ok = !FAIL(ctx(c), INVALID_ARGUMENT, "einsum(): %d subscripts are too many", e->axes);
     if (ok) give(rets, evaluate(e, operands));
     rt_free(ctx(c)->rt, e);
 }

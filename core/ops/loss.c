@@ -78,7 +78,8 @@ void compose_smooth_l1_loss(wick_context *c, const wick_value *args, wick_value 
     }
     if (beta > 0) {
         wick_tensor *curve = wick_mul_scalar(c, wick_mul(c, size, size), REAL(0.5 / beta));
-        out = wick_where(c, wick_lt_scalar(c, size, REAL(beta)), curve, wick_add_scalar(c, size, REAL(-0.5 * beta), NULL));
+        out = wick_where(c, wick_lt_scalar(c, size, REAL(beta)), curve,
+                         wick_add_scalar(c, size, REAL(-0.5 * beta), NULL));
     }
     give(rets, finish(c, args, out, I(2)));
 }
@@ -122,11 +123,13 @@ static wick_tensor *log_not_below(wick_context *c, wick_tensor *log) { return wi
 void compose_binary_cross_entropy(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *x = widen(c, T(0)), *t = widen(c, T(1));
     if (T(0)->ndim != T(1)->ndim || memcmp(T(0)->sizes, T(1)->sizes, sizeof *x->sizes * T(0)->ndim)) {
-        FAIL(ctx(c), INVALID_ARGUMENT, "Using a target size that is different to the input size is deprecated. Please ensure they have "
-                                       "the same size.");
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             "Using a target size that is different to the input size is deprecated. Please ensure they have "
+             "the same size.");
         return;
     }
-    wick_tensor *for_no = wick_mul(c, wick_add_scalar(c, t, NUMBER(-1), NULL), log_not_below(c, wick_log1p(c, wick_neg(c, x))));
+    wick_tensor *for_no =
+        wick_mul(c, wick_add_scalar(c, t, NUMBER(-1), NULL), log_not_below(c, wick_log1p(c, wick_neg(c, x))));
     wick_tensor *loss = minus(c, for_no, wick_mul(c, t, log_not_below(c, wick_log(c, x))));
     give(rets, finish(c, args, T(2) ? wick_mul(c, loss, T(2)) : loss, I(3)));
 }
@@ -153,18 +156,23 @@ void compose_bce_with_logits(wick_context *c, const wick_value *args, wick_value
 /* ---- Kullback-Leibler: self and, if log_target, target are logarithms: (self, target, reduction, log_target) ---- */
 void compose_kl_div(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *x = T(0), *t = T(1), *loss;
-    if (I(3)) loss = wick_mul(c, wick_exp(c, t), minus(c, t, x));
-    else loss = minus(c, wick_xlogy(c, t, t), wick_mul(c, t, x));
+    if (I(3))
+        loss = wick_mul(c, wick_exp(c, t), minus(c, t, x));
+    else
+        loss = minus(c, wick_xlogy(c, t, t), wick_mul(c, t, x));
     give(rets, loss_reduce(c, loss, I(2)));
 }
 
 /* (input, target, log_input, full, eps, reduction) */
 void compose_poisson_nll_loss(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *x = T(0), *t = T(1), *loss;
-    if (I(2)) loss = minus(c, wick_exp(c, x), wick_mul(c, t, x));
-    else loss = minus(c, x, wick_mul(c, t, wick_log(c, wick_add_scalar(c, x, args[4], NULL))));
+    if (I(2))
+        loss = minus(c, wick_exp(c, x), wick_mul(c, t, x));
+    else
+        loss = minus(c, x, wick_mul(c, t, wick_log(c, wick_add_scalar(c, x, args[4], NULL))));
     if (I(3)) { /* Stirling's approximation of log t! where t > 1 */
-        wick_tensor *log = wick_log(c, t), *root = wick_mul_scalar(c, wick_log(c, wick_mul_scalar(c, t, REAL(6.283185307179586))), REAL(0.5));
+        wick_tensor *log = wick_log(c, t),
+                    *root = wick_mul_scalar(c, wick_log(c, wick_mul_scalar(c, t, REAL(6.283185307179586))), REAL(0.5));
         wick_tensor *stirling = wick_add(c, minus(c, wick_mul(c, t, log), t), root, NULL);
         loss = wick_add(c, loss, wick_masked_fill(c, stirling, wick_le_scalar(c, t, NUMBER(1)), NUMBER(0)), NULL);
     }
@@ -179,7 +187,8 @@ void compose_cosine_embedding_loss(wick_context *c, const wick_value *args, wick
     wick_tensor *a = T(0), *b = T(1), *target = T(2);
     int target_ndim = target->ndim;
     if (target_ndim > 1 || a->ndim != target_ndim + 1 || b->ndim != target_ndim + 1) {
-        FAIL(ctx(c), INVALID_ARGUMENT, "%dD target tensor expects %dD input tensors, but found inputs with %d and %d dimensions", target_ndim,
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             "%dD target tensor expects %dD input tensors, but found inputs with %d and %d dimensions", target_ndim,
              target_ndim + 1, a->ndim, b->ndim);
         return;
     }
@@ -188,7 +197,8 @@ void compose_cosine_embedding_loss(wick_context *c, const wick_value *args, wick
     wick_tensor *aa = wick_add_scalar(c, sum_dims(c, wick_mul(c, a, a), &dim, 1, false), REAL(1e-12), NULL);
     wick_tensor *bb = wick_add_scalar(c, sum_dims(c, wick_mul(c, b, b), &dim, 1, false), REAL(1e-12), NULL);
     wick_tensor *cosine = wick_div(c, dot, wick_sqrt(c, wick_mul(c, aa, bb)));
-    wick_tensor *alike = wick_rsub_scalar(c, cosine, NUMBER(1), NULL), *apart = relu_of(c, wick_add_scalar(c, cosine, REAL(-F(3)), NULL));
+    wick_tensor *alike = wick_rsub_scalar(c, cosine, NUMBER(1), NULL),
+                *apart = relu_of(c, wick_add_scalar(c, cosine, REAL(-F(3)), NULL));
     wick_tensor *zero = wick_zeros_like(c, cosine, NULL);
     wick_tensor *loss = wick_add(c, wick_where(c, wick_eq_scalar(c, target, NUMBER(1)), alike, zero),
                                  wick_where(c, wick_eq_scalar(c, target, NUMBER(-1)), apart, zero), NULL);
@@ -210,7 +220,8 @@ void compose_margin_ranking_loss(wick_context *c, const wick_value *args, wick_v
     give(rets, loss_reduce(c, relu_of(c, wick_add_scalar(c, order, args[3], NULL)), I(4)));
 }
 
-static wick_tensor *distance(wick_context *c, wick_tensor *a, wick_tensor *b, const wick_value *p, const wick_value *eps) {
+static wick_tensor *distance(wick_context *c, wick_tensor *a, wick_tensor *b, const wick_value *p,
+                             const wick_value *eps) {
     return CALL(c, pairwise_distance, V(a), V(b), *p, *eps, BOOLEAN(false));
 }
 

@@ -5,8 +5,9 @@
 
 /* ---- shape rules ---- */
 static wick_status *want_ndim(const wick_tensor *t, int ndim, const char *name, const char *what) {
-    return t->ndim == ndim ? NULL
-                           : WICK_ERROR(WICK_INVALID_ARGUMENT, "%s must be %s, got %d dimension(s)", name, what, t->ndim);
+    return t->ndim == ndim
+               ? NULL
+               : WICK_ERROR(WICK_INVALID_ARGUMENT, "%s must be %s, got %d dimension(s)", name, what, t->ndim);
 }
 
 static wick_status *want_alike(op_infer *ix, int first, int last) {
@@ -35,7 +36,8 @@ static wick_status *product(op_infer *ix, int at) {
     WICK_TRY(want_ndim(b, 2, ix->op->args[at + 1].name, "a matrix"));
     if (a->sizes[1] != b->sizes[0])
         return WICK_ERROR(WICK_INVALID_ARGUMENT, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)",
-                          (long long)a->sizes[0], (long long)a->sizes[1], (long long)b->sizes[0], (long long)b->sizes[1]);
+                          (long long)a->sizes[0], (long long)a->sizes[1], (long long)b->sizes[0],
+                          (long long)b->sizes[1]);
     return SET(ix, a->sizes[0], b->sizes[1]);
 }
 
@@ -44,9 +46,10 @@ static wick_status *batch_product(op_infer *ix, int at) {
     WICK_TRY(want_ndim(a, 3, ix->op->args[at].name, "a 3D tensor"));
     WICK_TRY(want_ndim(b, 3, ix->op->args[at + 1].name, "a 3D tensor"));
     if (a->sizes[0] != b->sizes[0] || a->sizes[2] != b->sizes[1])
-        return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                          "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] but got: [%lld, %lld].",
-                          (long long)a->sizes[0], (long long)a->sizes[2], (long long)b->sizes[0], (long long)b->sizes[1]);
+        return WICK_ERROR(
+            WICK_INVALID_ARGUMENT,
+            "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] but got: [%lld, %lld].",
+            (long long)a->sizes[0], (long long)a->sizes[2], (long long)b->sizes[0], (long long)b->sizes[1]);
     return SET(ix, a->sizes[0], a->sizes[1], b->sizes[2]);
 }
 
@@ -55,8 +58,8 @@ static wick_status *vector_product(op_infer *ix, int at) {
     WICK_TRY(want_ndim(a, 2, ix->op->args[at].name, "a matrix"));
     WICK_TRY(want_ndim(b, 1, ix->op->args[at + 1].name, "a vector"));
     if (a->sizes[1] != b->sizes[0])
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "size mismatch, got input (%lldx%lld), vec (%lld)", (long long)a->sizes[0],
-                          (long long)a->sizes[1], (long long)b->sizes[0]);
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "size mismatch, got input (%lldx%lld), vec (%lld)",
+                          (long long)a->sizes[0], (long long)a->sizes[1], (long long)b->sizes[0]);
     return SET(ix, a->sizes[0]);
 }
 
@@ -77,10 +80,11 @@ wick_status *infer_dot(op_infer *ix) {
     if (a->ndim != 1 || b->ndim != 1)
         return WICK_ERROR(WICK_INVALID_ARGUMENT, "1D tensors expected, but got %dD and %dD tensors", a->ndim, b->ndim);
     if (a->numel != b->numel)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                          "inconsistent tensor size, expected tensor [%lld] and src [%lld] to have the same number of elements, "
-                          "but got %lld and %lld elements respectively",
-                          (long long)a->numel, (long long)b->numel, (long long)a->numel, (long long)b->numel);
+        return WICK_ERROR(
+            WICK_INVALID_ARGUMENT,
+            "inconsistent tensor size, expected tensor [%lld] and src [%lld] to have the same number of elements, "
+            "but got %lld and %lld elements respectively",
+            (long long)a->numel, (long long)b->numel, (long long)a->numel, (long long)b->numel);
     WICK_TRY(want_alike(ix, 0, 1));
     ix->outs[0].ndim = 0;
     ix->outs[0].dtype = ix->compute;
@@ -98,7 +102,8 @@ static wick_status *with_accumulator(op_infer *ix, wick_status *(*sizes)(op_infe
         if (at >= 0 && (self->sizes[i] == m->sizes[at] || self->sizes[i] == 1)) continue;
         char a[SIZES_TEXT], b[SIZES_TEXT];
         return WICK_ERROR(WICK_INVALID_ARGUMENT, "The expanded size of the tensor %s must match the existing size %s",
-                          format_sizes(m->ndim, m->sizes, a, sizeof a), format_sizes(self->ndim, self->sizes, b, sizeof b));
+                          format_sizes(m->ndim, m->sizes, a, sizeof a),
+                          format_sizes(self->ndim, self->sizes, b, sizeof b));
     }
     return NULL;
 }
@@ -132,18 +137,22 @@ wick_status *infer_linear(op_infer *ix) {
     op_meta *m = &ix->outs[0];
     WICK_TRY(want_alike(ix, 0, 2));
     if (x->ndim < 1 || w->ndim < 1 || w->ndim > 2)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "linear: input needs at least 1 dimension and weight 1 or 2, got %d and %d",
-                          x->ndim, w->ndim);
+        return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                          "linear: input needs at least 1 dimension and weight 1 or 2, got %d and %d", x->ndim,
+                          w->ndim);
     if (x->sizes[x->ndim - 1] != w->sizes[w->ndim - 1])
         return WICK_ERROR(WICK_INVALID_ARGUMENT, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)",
                           (long long)(x->numel / (x->sizes[x->ndim - 1] ? x->sizes[x->ndim - 1] : 1)),
                           (long long)x->sizes[x->ndim - 1], (long long)w->sizes[w->ndim - 1],
                           (long long)(w->ndim == 2 ? w->sizes[0] : 1));
     meta_like(m, x);
-    if (w->ndim == 2) m->sizes[x->ndim - 1] = w->sizes[0];
-    else m->ndim--;
+    if (w->ndim == 2)
+        m->sizes[x->ndim - 1] = w->sizes[0];
+    else
+        m->ndim--;
     if (bias && (bias->ndim > 1 || (bias->ndim == 1 && w->ndim == 2 && bias->sizes[0] != w->sizes[0])))
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "linear: bias must be a vector of %lld elements", (long long)w->sizes[0]);
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "linear: bias must be a vector of %lld elements",
+                          (long long)w->sizes[0]);
     ix->decompose = w->ndim == 1 || x->ndim == 1 || (bias && bias->ndim == 0);
     return NULL;
 }
@@ -157,36 +166,43 @@ DECOMPOSE(mv, wick_squeeze_dim(c, wick_mm(c, T(0), column(c, T(1))), 1))
 DECOMPOSE(dot, wick_reshape(c, wick_mm(c, lift(c, T(0)), column(c, T(1))), NULL, 0))
 DECOMPOSE(vdot, wick_dot(c, wick_conj(c, T(0)), T(1)))
 
+/* A number as an element of the dtype: 0.2 is 0 among integers. */
+static wick_value rounded(const wick_value *v, wick_dtype dtype) {
+    if (dtype == WICK_BOOL) return BOOLEAN(wick_value_as_double(v) != 0);
+    return wick_dtype_is_integral(dtype) ? NUMBER(wick_value_as_int(v)) : *v;
+}
+static bool is_real(const wick_value *v, double x) { return v->tag != WICK_TAG_C128 && wick_value_as_double(v) == x; }
+
 /* beta * self + alpha * product; beta = 0 ignores self, NaN or not. */
 static wick_tensor *accumulate(wick_context *c, const wick_value *args, wick_tensor *product) {
-    const wick_value *beta = &args[3], *alpha = &args[4];
-    bool plain_alpha = alpha->tag != WICK_TAG_C128 && wick_value_as_double(alpha) == 1;
-    bool plain_beta = beta->tag != WICK_TAG_C128 && wick_value_as_double(beta) == 1;
-    if (!plain_alpha) product = wick_mul_scalar(c, product, *alpha);
-    if (beta->tag != WICK_TAG_C128 && wick_value_as_double(beta) == 0) return product;
-    wick_tensor *self = plain_beta ? T(0) : wick_mul_scalar(c, T(0), *beta);
-    return wick_add(c, self, product, NULL);
+    if (!product) return NULL;
+    wick_value beta = rounded(&args[3], (wick_dtype)product->dtype),
+               alpha = rounded(&args[4], (wick_dtype)product->dtype);
+    if (!is_real(&alpha, 1)) product = wick_mul_scalar(c, product, alpha);
+    if (is_real(&beta, 0)) return product;
+    return wick_add(c, is_real(&beta, 1) ? T(0) : wick_mul_scalar(c, T(0), beta), product, NULL);
 }
-
-static wick_tensor *narrowed(wick_context *c, wick_tensor *t, const wick_tensor *like) { return cast_like(c, t, like); }
 
 void compose_addmm(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *p = wick_mm(c, widen(c, T(1)), widen(c, T(2)));
-    give(rets, narrowed(c, accumulate(c, args, p), T(1)));
+    give(rets, cast_like(c, accumulate(c, args, p), T(1)));
 }
 void compose_addmv(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *p = wick_mv(c, widen(c, T(1)), widen(c, T(2)));
-    give(rets, narrowed(c, accumulate(c, args, p), T(1)));
+    give(rets, cast_like(c, accumulate(c, args, p), T(1)));
 }
 void compose_baddbmm(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *p = wick_bmm(c, widen(c, T(1)), widen(c, T(2)));
-    give(rets, narrowed(c, accumulate(c, args, p), T(1)));
+    give(rets, cast_like(c, accumulate(c, args, p), T(1)));
 }
 void compose_addbmm(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *p = sum_dims(c, wick_bmm(c, widen(c, T(1)), widen(c, T(2))), (int64_t[]){0}, 1, false);
-    give(rets, narrowed(c, accumulate(c, args, p), T(1)));
+    give(rets, cast_like(c, accumulate(c, args, p), T(1)));
 }
-DECOMPOSE(addr, accumulate(c, args, wick_mul(c, column(c, T(1)), T(2))))
+void compose_addr(wick_context *c, const wick_value *args, wick_value *rets) {
+    wick_tensor *out = accumulate(c, args, wick_mul(c, column(c, widen(c, T(1))), widen(c, T(2))));
+    give(rets, T(0)->dtype == T(1)->dtype ? cast_like(c, out, T(2)) : out);
+}
 
 void compose_linear(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *x = T(0), *w = T(1), *bias = T(2), *turned = w->ndim == 2 ? wick_t(c, w) : w;
@@ -244,8 +260,8 @@ static wick_tensor *matmul(wick_context *c, wick_tensor *a, wick_tensor *b) {
 
 void compose_matmul(wick_context *c, const wick_value *args, wick_value *rets) {
     if (!T(0)->ndim || !T(1)->ndim)
-        FAIL(ctx(c), INVALID_ARGUMENT, "both arguments to matmul need to be at least 1D, but they are %dD and %dD", T(0)->ndim,
-             T(1)->ndim);
+        FAIL(ctx(c), INVALID_ARGUMENT, "both arguments to matmul need to be at least 1D, but they are %dD and %dD",
+             T(0)->ndim, T(1)->ndim);
     else
         give(rets, matmul(c, T(0), T(1)));
 }
@@ -263,7 +279,8 @@ void compose_inner(wick_context *c, const wick_value *args, wick_value *rets) {
     }
     if (a->sizes[a->ndim - 1] != b->sizes[b->ndim - 1]) {
         char x[SIZES_TEXT], y[SIZES_TEXT];
-        FAIL(ctx(c), INVALID_ARGUMENT, "inner() the last dimension must match on both input tensors but got shapes %s and %s",
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             "inner() the last dimension must match on both input tensors but got shapes %s and %s",
              format_sizes(a->ndim, a->sizes, x, sizeof x), format_sizes(b->ndim, b->sizes, y, sizeof y));
         return;
     }
@@ -272,7 +289,8 @@ void compose_inner(wick_context *c, const wick_value *args, wick_value *rets) {
 }
 
 /* t with `front` dimensions, then `back` ones, as a matrix. */
-static wick_tensor *as_matrix(wick_context *c, wick_tensor *t, const int64_t *front, int nfront, const int64_t *back, int nback) {
+static wick_tensor *as_matrix(wick_context *c, wick_tensor *t, const int64_t *front, int nfront, const int64_t *back,
+                              int nback) {
     int64_t order[WICK_MAX_DIMS];
     wick_dim rows = 1, columns = 1;
     for (int i = 0; i < nfront; ++i) order[i] = front[i], rows = wick_dim_mul(rows, t->sizes[front[i]]);
@@ -281,7 +299,8 @@ static wick_tensor *as_matrix(wick_context *c, wick_tensor *t, const int64_t *fr
 }
 
 /* The dimensions of t that are not in `dims`; false (latched) if dims is wrong. */
-static bool split_dims(wick_context *c, const wick_tensor *t, const wick_value *dims, int64_t *wrapped, int64_t *rest, int *nrest) {
+static bool split_dims(wick_context *c, const wick_tensor *t, const wick_value *dims, int64_t *wrapped, int64_t *rest,
+                       int *nrest) {
     uint64_t seen = 0;
     for (uint32_t i = 0; i < dims->count; ++i) {
         int dim;
@@ -311,12 +330,16 @@ void compose_tensordot(wick_context *c, const wick_value *args, wick_value *rets
         wick_dim x = a->sizes[in_a[i]], y = b->sizes[in_b[i]];
         if (x == y) continue;
         if (x != 1 && y != 1) {
-            FAIL(ctx(c), INVALID_ARGUMENT, "contracted dimensions need to match, but first has size %lld in dim %lld and second "
-                                           "has size %lld in dim %lld", (long long)x, (long long)in_a[i], (long long)y, (long long)in_b[i]);
+            FAIL(ctx(c), INVALID_ARGUMENT,
+                 "contracted dimensions need to match, but first has size %lld in dim %lld and second "
+                 "has size %lld in dim %lld",
+                 (long long)x, (long long)in_a[i], (long long)y, (long long)in_b[i]);
             return;
         }
-        if (x == 1) b = sum_dims(c, b, &in_b[i], 1, true);
-        else a = sum_dims(c, a, &in_a[i], 1, true);
+        if (x == 1)
+            b = sum_dims(c, b, &in_b[i], 1, true);
+        else
+            a = sum_dims(c, a, &in_a[i], 1, true);
         if (!a || !b) return;
     }
     for (int i = 0; i < na; ++i) sizes[i] = a->sizes[rest_a[i]];
@@ -358,7 +381,8 @@ void compose_matrix_power(wick_context *c, const wick_value *args, wick_value *r
         return;
     }
     if (n < 0) {
-        FAIL(ctx(c), UNSUPPORTED, "linalg.matrix_power of order %lld needs an inverse, and no operator computes it", (long long)n);
+        FAIL(ctx(c), UNSUPPORTED, "linalg.matrix_power of order %lld needs an inverse, and no operator computes it",
+             (long long)n);
         return;
     }
     if (n == 0) {
@@ -390,7 +414,8 @@ static void plan(chain *p, int n) {
         for (int i = 0, j = length - 1; j < n; ++i, ++j) {
             p->cost[i][j] = __builtin_inf();
             for (int k = i; k < j; ++k) {
-                double ends = (double)p->items[i]->sizes[0] * (double)p->items[k]->sizes[1] * (double)p->items[j]->sizes[1];
+                double ends =
+                    (double)p->items[i]->sizes[0] * (double)p->items[k]->sizes[1] * (double)p->items[j]->sizes[1];
                 double cost = p->cost[i][k] + p->cost[k + 1][j] + ends;
                 if (cost < p->cost[i][j]) p->cost[i][j] = cost, p->split[i][j] = (uint8_t)k;
             }
@@ -408,7 +433,8 @@ void compose_multi_dot(wick_context *c, const wick_value *args, wick_value *rets
     const wick_value *list = &args[0];
     int n = (int)list->count;
     if (n < 2 || n > CHAIN_LIMIT) {
-        FAIL(ctx(c), INVALID_ARGUMENT, "multi_dot(): expected at least 2 tensors (and at most %d) but got %d", CHAIN_LIMIT, n);
+        FAIL(ctx(c), INVALID_ARGUMENT, "multi_dot(): expected at least 2 tensors (and at most %d) but got %d",
+             CHAIN_LIMIT, n);
         return;
     }
     wick_tensor *first = list->as.tensors[0], *last = list->as.tensors[n - 1];
@@ -421,7 +447,8 @@ void compose_multi_dot(wick_context *c, const wick_value *args, wick_value *rets
     for (int i = 0; i < n && ok; ++i) {
         wick_tensor *t = list->as.tensors[i];
         if (t->ndim == 1) t = i == 0 ? lift(c, t) : i == n - 1 ? column(c, t) : t;
-        ok = t && (t->ndim == 2 || !FAIL(ctx(c), INVALID_ARGUMENT, "multi_dot(): tensor %d must be 2D but got %dD", i, t->ndim));
+        ok = t && (t->ndim == 2 ||
+                   !FAIL(ctx(c), INVALID_ARGUMENT, "multi_dot(): tensor %d must be 2D but got %dD", i, t->ndim));
         p->items[i] = t;
     }
     if (ok) plan(p, n);
@@ -433,8 +460,10 @@ void compose_multi_dot(wick_context *c, const wick_value *args, wick_value *rets
 }
 
 void compose_chain_matmul(wick_context *c, const wick_value *args, wick_value *rets) {
-    if (args[0].count == 1) give(rets, args[0].as.tensors[0]);
-    else give(rets, CALL(c, linalg_multi_dot, args[0]));
+    if (args[0].count == 1)
+        give(rets, args[0].as.tensors[0]);
+    else
+        give(rets, CALL(c, linalg_multi_dot, args[0]));
 }
 
 /* ---- trilinear: sum over `sumdim` of i1 * i2 * i3, each with new dimensions of size 1 where `expand` says ---- */
@@ -446,20 +475,24 @@ static wick_tensor *with_dims(wick_context *c, wick_tensor *t, const wick_value 
 void compose_trilinear(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *a = with_dims(c, T(0), &args[3]), *b = with_dims(c, T(1), &args[4]), *d = with_dims(c, T(2), &args[5]);
     wick_tensor *product = wick_mul(c, wick_mul(c, a, b), d);
-    give(rets, product && args[6].count ? CALL(c, sum_dim, V(product), args[6], BOOLEAN(false), DTYPE((wick_dtype)product->dtype)) : product);
+    give(rets, product && args[6].count
+                   ? CALL(c, sum_dim, V(product), args[6], BOOLEAN(false), DTYPE((wick_dtype)product->dtype))
+                   : product);
 }
 
 /* out[..., o] = sum over i, j of x[..., i] weight[o, i, j] y[..., j] + bias[o] */
 void compose_bilinear(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *x = T(0), *y = T(1), *w = T(2), *bias = T(3);
-    if (x->ndim != y->ndim || w->ndim != 3 || x->ndim < 1 || x->sizes[x->ndim - 1] != w->sizes[1] || y->sizes[y->ndim - 1] != w->sizes[2]) {
+    if (x->ndim != y->ndim || w->ndim != 3 || x->ndim < 1 || x->sizes[x->ndim - 1] != w->sizes[1] ||
+        y->sizes[y->ndim - 1] != w->sizes[2]) {
         FAIL(ctx(c), INVALID_ARGUMENT, "bilinear(): input and weight dimensions do not match");
         return;
     }
     wick_dim sizes[WICK_MAX_DIMS];
     memcpy(sizes, x->sizes, sizeof *sizes * (size_t)x->ndim);
     sizes[x->ndim - 1] = w->sizes[0];
-    wick_tensor *a = wick_reshape(c, x, (int64_t[]){-1, w->sizes[1]}, 2), *b = wick_reshape(c, y, (int64_t[]){-1, w->sizes[2]}, 2);
+    wick_tensor *a = wick_reshape(c, x, (int64_t[]){-1, w->sizes[1]}, 2),
+                *b = wick_reshape(c, y, (int64_t[]){-1, w->sizes[2]}, 2);
     /* [n, i] x [i, o * j] -> [n, o, j], times [n, 1, j] */
     wick_tensor *turned = wick_reshape(c, wick_permute(c, w, (int64_t[]){1, 0, 2}, 3), (int64_t[]){w->sizes[1], -1}, 2);
     wick_tensor *half = wick_reshape(c, wick_mm(c, a, turned), (int64_t[]){-1, w->sizes[0], w->sizes[2]}, 3);
@@ -477,7 +510,8 @@ static wick_status *cross_shape(op_infer *ix) {
         return WICK_ERROR(WICK_INVALID_ARGUMENT, "linalg.cross: inputs must have the same number of dimensions.");
     WICK_TRY(wrap_dim(ix->args[2].as.i, a->ndim, &dim));
     if (!a->ndim || a->sizes[dim] != 3 || b->sizes[dim] != 3)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "linalg.cross: inputs dimension %lld must have length 3.", (long long)ix->args[2].as.i);
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "linalg.cross: inputs dimension %lld must have length 3.",
+                          (long long)ix->args[2].as.i);
     meta_like(m, a);
     WICK_TRY(infer_broadcast(&m->ndim, m->sizes, b->ndim, b->sizes));
     WICK_TRY(infer_result_type(ix, &ix->compute));
@@ -502,13 +536,16 @@ void compose_cross(wick_context *c, const wick_value *args, wick_value *rets) {
     int64_t dim = args[2].tag ? I(2) : -1;
     for (int i = 0; !args[2].tag && dim < 0 && i < T(0)->ndim; ++i)
         if (T(0)->sizes[i] == 3) dim = i;
-    if (dim < 0 && !args[2].tag) FAIL(ctx(c), INVALID_ARGUMENT, "no dimension of size 3 in input");
-    else give(rets, CALL(c, linalg_cross, args[0], args[1], NUMBER(dim)));
+    if (dim < 0 && !args[2].tag)
+        FAIL(ctx(c), INVALID_ARGUMENT, "no dimension of size 3 in input");
+    else
+        give(rets, CALL(c, linalg_cross, args[0], args[1], NUMBER(dim)));
 }
 
 wick_status *infer_trace(op_infer *ix) {
     const wick_tensor *t = arg_tensor(ix->args, 0);
-    if (t->ndim != 2) return WICK_ERROR(WICK_INVALID_ARGUMENT, "trace: expected a matrix, but got tensor with dim %d", t->ndim);
+    if (t->ndim != 2)
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "trace: expected a matrix, but got tensor with dim %d", t->ndim);
     ix->outs[0].ndim = 0;
     ix->outs[0].dtype = t->dtype < WICK_F16 ? WICK_I64 : (wick_dtype)t->dtype;
     return NULL;

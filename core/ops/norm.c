@@ -40,7 +40,8 @@ static wick_tensor *sum_over(wick_context *c, wick_tensor *t, uint64_t mask, boo
 }
 
 /* rstd (g - mean(g) - y mean(g y)), y = the normalized input, means over what was normalized */
-static wick_tensor *through_statistics(wick_context *c, wick_tensor *g, wick_tensor *y, wick_tensor *rstd, uint64_t mask) {
+static wick_tensor *through_statistics(wick_context *c, wick_tensor *g, wick_tensor *y, wick_tensor *rstd,
+                                       uint64_t mask) {
     wick_tensor *centred = wick_sub(c, g, mean_over(c, g, mask), NULL);
     wick_tensor *along = wick_mul(c, y, mean_over(c, wick_mul(c, g, y), mask));
     return wick_mul(c, wick_sub(c, centred, along, NULL), rstd);
@@ -55,26 +56,33 @@ static wick_dtype statistics_dtype(const wick_tensor *x, const wick_tensor *weig
 static wick_status *want_floating(const wick_tensor *x, const char *name) {
     return wick_dtype_is_floating((wick_dtype)x->dtype)
                ? NULL
-               : WICK_ERROR(WICK_UNSUPPORTED, "\"%s\" not implemented for '%s'", name, wick_dtype_name((wick_dtype)x->dtype));
+               : WICK_ERROR(WICK_UNSUPPORTED, "\"%s\" not implemented for '%s'", name,
+                            wick_dtype_name((wick_dtype)x->dtype));
 }
 
 /* ---- layer normalization: (input, normalized_shape, weight, bias, eps) ---- */
-static wick_status *check_layer(const wick_tensor *x, const wick_value *shape, const wick_tensor *weight, const wick_tensor *bias) {
+static wick_status *check_layer(const wick_tensor *x, const wick_value *shape, const wick_tensor *weight,
+                                const wick_tensor *bias) {
     char a[SIZES_TEXT], b[SIZES_TEXT];
     int n = (int)shape->count;
     size_t bytes = sizeof(wick_dim) * shape->count;
     if (n < 1)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
-                                                 "element, but got normalized_shape = []");
+        return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                          "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
+                          "element, but got normalized_shape = []");
     if (x->ndim < n || memcmp(&x->sizes[x->ndim - n], shape->as.ints, bytes))
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "Given normalized_shape=%s, expected input with shape [*, %s, but got input of size%s",
-                          format_sizes(n, shape->as.ints, a, sizeof a), a + 1, format_sizes(x->ndim, x->sizes, b, sizeof b));
+        return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                          "Given normalized_shape=%s, expected input with shape [*, %s, but got input of size%s",
+                          format_sizes(n, shape->as.ints, a, sizeof a), a + 1,
+                          format_sizes(x->ndim, x->sizes, b, sizeof b));
     for (int i = 0; i < 2; ++i) {
         const wick_tensor *t = i ? bias : weight;
         if (t && (t->ndim != n || memcmp(t->sizes, shape->as.ints, bytes)))
-            return WICK_ERROR(WICK_INVALID_ARGUMENT, "Expected %s to be of same shape as normalized_shape, but got %s of shape %s and "
-                                                     "normalized_shape = %s",
-                              i ? "bias" : "weight", i ? "bias" : "weight", format_sizes(t->ndim, t->sizes, a, sizeof a),
+            return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                              "Expected %s to be of same shape as normalized_shape, but got %s of shape %s and "
+                              "normalized_shape = %s",
+                              i ? "bias" : "weight", i ? "bias" : "weight",
+                              format_sizes(t->ndim, t->sizes, a, sizeof a),
                               format_sizes(n, shape->as.ints, b, sizeof b));
     }
     return NULL;
@@ -107,7 +115,8 @@ wick_status *infer_layer_norm_backward(op_infer *ix) {
     const wick_value *shape = &ix->args[2];
     WICK_TRY(check_layer(x, shape, w, b));
     meta_like(&ix->outs[0], x);
-    for (int i = 1; i < 3; ++i) meta_set(&ix->outs[i], (wick_dtype)(w ? w : x)->dtype, (int)shape->count, shape->as.ints);
+    for (int i = 1; i < 3; ++i)
+        meta_set(&ix->outs[i], (wick_dtype)(w ? w : x)->dtype, (int)shape->count, shape->as.ints);
     for (int i = 0; i < 3; ++i) ix->outs[i].absent = !ix->args[7].as.bools[i];
     return NULL;
 }
@@ -121,9 +130,9 @@ void compose_layer_norm_backward(wick_context *c, const wick_value *args, wick_v
     if (mask[2]) rets[2] = V(cast_like(c, sum_over(c, g, outer, false), w ? w : x));
 }
 
-#define FIRST(c, op, n, ...)                                        \
-    do {                                                            \
-        wick_value all_[n];                                         \
+#define FIRST(c, op, n, ...)                                           \
+    do {                                                               \
+        wick_value all_[n];                                            \
         if (CALL_MANY(c, op, all_, n, __VA_ARGS__)) rets[0] = all_[0]; \
     } while (0)
 
@@ -134,15 +143,18 @@ void compose_layer_norm(wick_context *c, const wick_value *args, wick_value *ret
 /* ---- group normalization: (input, weight, bias, N, C, HxW, group, eps) ---- */
 wick_status *infer_group_norm(op_infer *ix) {
     const wick_tensor *x = arg_tensor(ix->args, 0);
-    wick_dim batch = ix->args[3].as.i, channels = ix->args[4].as.i, pixels = ix->args[5].as.i, groups = ix->args[6].as.i;
+    wick_dim batch = ix->args[3].as.i, channels = ix->args[4].as.i, pixels = ix->args[5].as.i,
+             groups = ix->args[6].as.i;
     WICK_TRY(want_floating(x, "GroupNormKernelImpl"));
     if (groups < 1 || channels % groups || wick_dim_mul(batch, wick_dim_mul(channels, pixels)) != x->numel)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "Expected number of channels in input to be divisible by num_groups, but got %lld "
-                                                 "channels and num_groups=%lld",
+        return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                          "Expected number of channels in input to be divisible by num_groups, but got %lld "
+                          "channels and num_groups=%lld",
                           (long long)channels, (long long)groups);
     meta_like(&ix->outs[0], x);
     for (int i = 1; i < 3; ++i)
-        meta_set(&ix->outs[i], statistics_dtype(x, arg_tensor(ix->args, 1), arg_tensor(ix->args, 2)), 2, (wick_dim[]){batch, groups});
+        meta_set(&ix->outs[i], statistics_dtype(x, arg_tensor(ix->args, 1), arg_tensor(ix->args, 2)), 2,
+                 (wick_dim[]){batch, groups});
     return NULL;
 }
 
@@ -185,7 +197,8 @@ void compose_group_norm_backward(wick_context *c, const wick_value *args, wick_v
     const wick_value *v = &args[5];
     const uint8_t *mask = args[9].as.bools;
     wick_tensor *w = by_channel(c, T(4), v), *like = T(4) ? T(4) : T(1), *rstd = statistic(c, T(3), v);
-    wick_tensor *g = widen(c, by_group(c, T(0), v)), *y = normalized(c, by_group(c, T(1), v), statistic(c, T(2), v), rstd);
+    wick_tensor *g = widen(c, by_group(c, T(0), v)),
+                *y = normalized(c, by_group(c, T(1), v), statistic(c, T(2), v), rstd);
     if (mask[0]) {
         wick_tensor *out = through_statistics(c, w ? wick_mul(c, g, w) : g, y, rstd, GROUP_MASK);
         rets[0] = V(cast_like(c, wick_reshape(c, out, SIZES(T(1))), T(1)));
@@ -200,13 +213,14 @@ void compose_group_norm(wick_context *c, const wick_value *args, wick_value *ret
     char text[SIZES_TEXT];
     if (x->ndim < 2 || I(1) < 1 || x->sizes[1] % I(1)) {
         FAIL(ctx(c), INVALID_ARGUMENT,
-             "Expected number of channels in input to be divisible by num_groups, but got input of shape %s and num_groups=%lld",
+             "Expected number of channels in input to be divisible by num_groups, but got input of shape %s and "
+             "num_groups=%lld",
              format_sizes(x->ndim, x->sizes, text, sizeof text), (long long)I(1));
         return;
     }
     wick_dim pixels = wick_dim_product(&x->sizes[2], x->ndim - 2);
-    FIRST(c, native_group_norm, 3, V(wick_contiguous(c, x, NULL)), args[2], args[3], NUMBER(x->sizes[0]), NUMBER(x->sizes[1]),
-          NUMBER(pixels), args[1], args[4]);
+    FIRST(c, native_group_norm, 3, V(wick_contiguous(c, x, NULL)), args[2], args[3], NUMBER(x->sizes[0]),
+          NUMBER(x->sizes[1]), NUMBER(pixels), args[1], args[4]);
 }
 
 /* ---- batch normalization ---- */
@@ -293,7 +307,8 @@ void compose_batch_norm_update(wick_context *c, const wick_value *args, wick_val
 wick_status *infer_batch_norm_backward(op_infer *ix) {
     const wick_tensor *x = arg_tensor(ix->args, 1), *w = arg_tensor(ix->args, 2);
     const uint8_t *mask = ix->args[9].as.bools;
-    if (x->ndim < 2) return WICK_ERROR(WICK_INVALID_ARGUMENT, "batch_norm: input needs at least 2 dimensions, got %d", x->ndim);
+    if (x->ndim < 2)
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "batch_norm: input needs at least 2 dimensions, got %d", x->ndim);
     meta_like(&ix->outs[0], x);
     for (int i = 1; i < 3; ++i) meta_set(&ix->outs[i], (wick_dtype)(w ? w : x)->dtype, 1, &x->sizes[1]);
     for (int i = 0; i < 3; ++i) ix->outs[i].absent = !mask[i];
@@ -311,7 +326,8 @@ void compose_native_batch_norm_backward(wick_context *c, const wick_value *args,
     wick_tensor *y = normalized(c, x, mean, rstd);
     if (mask[0]) {
         wick_tensor *scaled = w ? wick_mul(c, g, w) : g;
-        rets[0] = V(cast_like(c, training ? through_statistics(c, scaled, y, rstd, batch) : wick_mul(c, scaled, rstd), x));
+        rets[0] =
+            V(cast_like(c, training ? through_statistics(c, scaled, y, rstd, batch) : wick_mul(c, scaled, rstd), x));
     }
     if (mask[1]) rets[1] = V(cast_like(c, sum_over(c, wick_mul(c, g, y), batch, false), like));
     if (mask[2]) rets[2] = V(cast_like(c, sum_over(c, g, batch, false), like));
@@ -319,17 +335,23 @@ void compose_native_batch_norm_backward(wick_context *c, const wick_value *args,
 
 /* (grad_out, input, weight, running_mean, running_var, save_mean, save_var, update, eps, output_mask, reserve) */
 void compose_batch_norm_backward(wick_context *c, const wick_value *args, wick_value *rets) {
-    CALL_MANY(c, native_batch_norm_backward, rets, 3, args[0], args[1], args[2], args[3], args[4], args[5], args[6], args[7], args[8],
-              args[9]);
+    CALL_MANY(c, native_batch_norm_backward, rets, 3, args[0], args[1], args[2], args[3], args[4], args[5], args[6],
+              args[7], args[8], args[9]);
 }
 
 /* (input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled) */
 void compose_batch_norm(wick_context *c, const wick_value *args, wick_value *rets) {
+    if (!T(0)->numel) { /* nothing to normalize: any shape will do */
+        give(rets, wick_clone(c, T(0), NULL));
+        return;
+    }
     FIRST(c, native_batch_norm, 3, args[0], args[1], args[2], args[3], args[4], args[5], args[6], args[7]);
 }
 
 /* ---- instance normalization: batch normalization with every (sample, channel) a channel of its own ---- */
-static wick_tensor *repeated(wick_context *c, wick_tensor *t, wick_dim times) { return t ? wick_repeat(c, t, &times, 1) : NULL; }
+static wick_tensor *repeated(wick_context *c, wick_tensor *t, wick_dim times) {
+    return t ? wick_repeat(c, t, &times, 1) : NULL;
+}
 
 static void average_back(wick_context *c, wick_tensor *running, wick_tensor *copies, wick_dim batch) {
     if (!running) return;
@@ -341,8 +363,9 @@ void compose_instance_norm(wick_context *c, const wick_value *args, wick_value *
     wick_tensor *x = T(0);
     wick_dim sizes[WICK_MAX_DIMS];
     if (x->ndim < 2 || (!I(5) && (!T(3) || !T(4)))) {
-        FAIL(ctx(c), INVALID_ARGUMENT, x->ndim < 2 ? "instance_norm: input needs at least 2 dimensions"
-                                                   : "Expected running_mean and running_var to be defined when use_input_stats is false");
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             x->ndim < 2 ? "instance_norm: input needs at least 2 dimensions"
+                         : "Expected running_mean and running_var to be defined when use_input_stats is false");
         return;
     }
     wick_dim batch = x->sizes[0];
@@ -350,8 +373,8 @@ void compose_instance_norm(wick_context *c, const wick_value *args, wick_value *
     sizes[0] = 1, sizes[1] = wick_dim_mul(batch, x->sizes[1]);
     wick_tensor *mean = repeated(c, T(3), batch), *var = repeated(c, T(4), batch);
     wick_tensor *joined = wick_reshape(c, wick_contiguous(c, x, NULL), sizes, (size_t)x->ndim);
-    wick_tensor *out = CALL(c, batch_norm, V(joined), V(repeated(c, T(1), batch)), V(repeated(c, T(2), batch)), V(mean), V(var), args[5],
-                            args[6], args[7], BOOLEAN(false));
+    wick_tensor *out = CALL(c, batch_norm, V(joined), V(repeated(c, T(1), batch)), V(repeated(c, T(2), batch)), V(mean),
+                            V(var), args[5], args[6], args[7], BOOLEAN(false));
     if (I(5)) {
         average_back(c, T(3), mean, batch);
         average_back(c, T(4), var, batch);
@@ -426,7 +449,8 @@ void compose_weight_norm_core(wick_context *c, const wick_value *args, wick_valu
 
 /* (grad_w, saved_v, saved_g, saved_norms, dim) */
 void compose_weight_norm_backward(wick_context *c, const wick_value *args, wick_value *rets) {
-    wick_tensor *gw = widen(c, T(0)), *v = widen(c, T(1)), *g = widen(c, T(2)), *norms = T(3), *product = wick_mul(c, gw, v);
+    wick_tensor *gw = widen(c, T(0)), *v = widen(c, T(1)), *g = widen(c, T(2)), *norms = T(3),
+                *product = wick_mul(c, gw, v);
     if (!product) return;
     uint64_t mask = MAX_MASK(product->ndim) & ~(I(4) < 0 ? 0 : 1ull << I(4));
     wick_tensor *along = wick_div(c, sum_over(c, product, mask, true), norms); /* grad_w on v / |v| */

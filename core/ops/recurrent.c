@@ -23,13 +23,15 @@ static bool gates_of(wick_context *c, wick_tensor *t, int n, wick_tensor *const 
     o.dim = -1;
     size_t count = wick_chunk(c, t, n, &o, out);
     if (wick_failed(c)) return false;
-    return count == (size_t)n || !FAIL(ctx(c), INVALID_ARGUMENT, "recurrent cell: weights must hold %d gates, got %zu", n, count);
+    return count == (size_t)n ||
+           !FAIL(ctx(c), INVALID_ARGUMENT, "recurrent cell: weights must hold %d gates, got %zu", n, count);
 }
 
 static void lstm_step(wick_context *c, wick_tensor *in, const cell_weights *w, cell_state *s) {
     wick_tensor *const *gate;
     if (!gates_of(c, add(c, in, wick_linear(c, s->h, w->hh, w->bias_hh)), 4, &gate)) return;
-    wick_tensor *input = wick_sigmoid(c, gate[0]), *forget = wick_sigmoid(c, gate[1]), *output = wick_sigmoid(c, gate[3]);
+    wick_tensor *input = wick_sigmoid(c, gate[0]), *forget = wick_sigmoid(c, gate[1]),
+                *output = wick_sigmoid(c, gate[3]);
     s->cell = add(c, wick_mul(c, forget, s->cell), wick_mul(c, input, wick_tanh(c, gate[2])));
     s->h = wick_mul(c, output, wick_tanh(c, s->cell));
     if (w->projection) s->h = wick_linear(c, s->h, w->projection, NULL);
@@ -38,7 +40,8 @@ static void lstm_step(wick_context *c, wick_tensor *in, const cell_weights *w, c
 static void gru_step(wick_context *c, wick_tensor *in, const cell_weights *w, cell_state *s) {
     wick_tensor *const *from_in, *const *from_h;
     if (!gates_of(c, in, 3, &from_in) || !gates_of(c, wick_linear(c, s->h, w->hh, w->bias_hh), 3, &from_h)) return;
-    wick_tensor *reset = wick_sigmoid(c, add(c, from_in[0], from_h[0])), *update = wick_sigmoid(c, add(c, from_in[1], from_h[1]));
+    wick_tensor *reset = wick_sigmoid(c, add(c, from_in[0], from_h[0])),
+                *update = wick_sigmoid(c, add(c, from_in[1], from_h[1]));
     wick_tensor *fresh = wick_tanh(c, add(c, from_in[2], wick_mul(c, reset, from_h[2])));
     s->h = add(c, wick_mul(c, sub(c, s->h, fresh), update), fresh);
 }
@@ -59,9 +62,15 @@ static cell_state run_cell(wick_context *c, const wick_value *args, cell_fn step
 static void plain_cell(wick_context *c, const wick_value *args, wick_value *rets, cell_fn step) {
     give(rets, run_cell(c, args, step, (cell_state){T(1), NULL}).h);
 }
-void compose_gru_cell(wick_context *c, const wick_value *args, wick_value *rets) { plain_cell(c, args, rets, gru_step); }
-void compose_rnn_tanh_cell(wick_context *c, const wick_value *args, wick_value *rets) { plain_cell(c, args, rets, tanh_step); }
-void compose_rnn_relu_cell(wick_context *c, const wick_value *args, wick_value *rets) { plain_cell(c, args, rets, relu_step); }
+void compose_gru_cell(wick_context *c, const wick_value *args, wick_value *rets) {
+    plain_cell(c, args, rets, gru_step);
+}
+void compose_rnn_tanh_cell(wick_context *c, const wick_value *args, wick_value *rets) {
+    plain_cell(c, args, rets, tanh_step);
+}
+void compose_rnn_relu_cell(wick_context *c, const wick_value *args, wick_value *rets) {
+    plain_cell(c, args, rets, relu_step);
+}
 void compose_lstm_cell(wick_context *c, const wick_value *args, wick_value *rets) {
     if (args[1].count != 2) {
         FAIL(ctx(c), INVALID_ARGUMENT, "lstm_cell expects two hidden states");
@@ -76,10 +85,10 @@ typedef struct network {
     wick_context *c;
     cell_fn step;
     wick_tensor *const *params;
-    int per_cell;   /* parameters of a layer's direction */
+    int per_cell; /* parameters of a layer's direction */
     int layers, directions;
     bool biases, projected;
-    double dropout; /* 0 unless training */
+    double dropout;                        /* 0 unless training */
     wick_tensor *const *h0, *const *cell0; /* by layer * directions + direction */
     wick_tensor **h, **cell;               /* what each ends with */
 } network;
@@ -120,13 +129,15 @@ static wick_tensor *run_layers(const network *n, wick_tensor *x) {
     return x;
 }
 
-static bool prepare(network *n, wick_context *c, const wick_value *args, cell_fn step, wick_tensor *h, wick_tensor *cell) {
+static bool prepare(network *n, wick_context *c, const wick_value *args, cell_fn step, wick_tensor *h,
+                    wick_tensor *cell) {
     n->c = c;
     n->step = step;
     n->params = args[2].as.tensors;
     n->biases = I(3), n->layers = (int)I(4), n->dropout = I(6) ? F(5) : 0, n->directions = I(7) ? 2 : 1;
     int cells = n->layers * n->directions;
-    if (T(0)->ndim != 3) return !FAIL(ctx(c), INVALID_ARGUMENT, "a recurrent layer needs an input of 3 dimensions, got %d", T(0)->ndim);
+    if (T(0)->ndim != 3)
+        return !FAIL(ctx(c), INVALID_ARGUMENT, "a recurrent layer needs an input of 3 dimensions, got %d", T(0)->ndim);
     if (n->layers < 1 || h->ndim != 3 || h->sizes[0] != cells || (cell && (cell->ndim != 3 || cell->sizes[0] != cells)))
         return !FAIL(ctx(c), INVALID_ARGUMENT, "Expected hidden states of 3 dimensions with %d in the first", cells);
     n->projected = cell && cell->sizes[2] != h->sizes[2];
@@ -143,7 +154,8 @@ static bool prepare(network *n, wick_context *c, const wick_value *args, cell_fn
     return n->h && (!cell || n->cell) && !wick_failed(c);
 }
 
-static void run_network(wick_context *c, const wick_value *args, wick_value *rets, cell_fn step, wick_tensor *h, wick_tensor *cell) {
+static void run_network(wick_context *c, const wick_value *args, wick_value *rets, cell_fn step, wick_tensor *h,
+                        wick_tensor *cell) {
     network n;
     if (!prepare(&n, c, args, step, h, cell)) return;
     size_t cells = (size_t)(n.layers * n.directions);
@@ -155,9 +167,17 @@ static void run_network(wick_context *c, const wick_value *args, wick_value *ret
 }
 
 void compose_lstm(wick_context *c, const wick_value *args, wick_value *rets) {
-    if (args[1].count == 2) run_network(c, args, rets, lstm_step, args[1].as.tensors[0], args[1].as.tensors[1]);
-    else FAIL(ctx(c), INVALID_ARGUMENT, "lstm expects two hidden states");
+    if (args[1].count == 2)
+        run_network(c, args, rets, lstm_step, args[1].as.tensors[0], args[1].as.tensors[1]);
+    else
+        FAIL(ctx(c), INVALID_ARGUMENT, "lstm expects two hidden states");
 }
-void compose_gru(wick_context *c, const wick_value *args, wick_value *rets) { run_network(c, args, rets, gru_step, T(1), NULL); }
-void compose_rnn_tanh(wick_context *c, const wick_value *args, wick_value *rets) { run_network(c, args, rets, tanh_step, T(1), NULL); }
-void compose_rnn_relu(wick_context *c, const wick_value *args, wick_value *rets) { run_network(c, args, rets, relu_step, T(1), NULL); }
+void compose_gru(wick_context *c, const wick_value *args, wick_value *rets) {
+    run_network(c, args, rets, gru_step, T(1), NULL);
+}
+void compose_rnn_tanh(wick_context *c, const wick_value *args, wick_value *rets) {
+    run_network(c, args, rets, tanh_step, T(1), NULL);
+}
+void compose_rnn_relu(wick_context *c, const wick_value *args, wick_value *rets) {
+    run_network(c, args, rets, relu_step, T(1), NULL);
+}

@@ -1,4 +1,4 @@
-/* Sums, means, products, extrema and truth over dimensions: shape rules and decompositions. Error texts are PyTorch's. */
+/* Sums, means, products, extrema and truth over dimensions. Error texts are PyTorch's. */
 #include "boxed.h"
 #include "dims.h"
 #include "geometry.h"
@@ -44,9 +44,10 @@ wick_status *infer_nansum(op_infer *ix) {
 wick_status *infer_mean(op_infer *ix) {
     wick_dtype asked = dtype_or_none(&ix->args[3]), dtype = asked ? asked : dtype_of(ix);
     if (!wick_dtype_is_differentiable(dtype))
-        return WICK_ERROR(WICK_UNSUPPORTED,
-                          "mean(): could not infer output dtype. %s dtype must be either a floating point or complex dtype. Got: %s",
-                          asked ? "Optional" : "Input", wick_dtype_name(dtype));
+        return WICK_ERROR(
+            WICK_UNSUPPORTED,
+            "mean(): could not infer output dtype. %s dtype must be either a floating point or complex dtype. Got: %s",
+            asked ? "Optional" : "Input", wick_dtype_name(dtype));
     ix->compute = dtype;
     return reduce(ix, 1, 2, true, dtype);
 }
@@ -99,7 +100,8 @@ void compose_sum_to_size(wick_context *c, const wick_value *args, wick_value *re
     if (!fits) {
         char a[SIZES_TEXT], b[SIZES_TEXT];
         FAIL(ctx(c), INVALID_ARGUMENT, "size %s is not expandable to size %s.",
-             format_sizes((int)args[1].count, args[1].as.ints, a, sizeof a), format_sizes(t->ndim, t->sizes, b, sizeof b));
+             format_sizes((int)args[1].count, args[1].as.ints, a, sizeof a),
+             format_sizes(t->ndim, t->sizes, b, sizeof b));
         return;
     }
     if (n) t = sum_dims(c, t, dims, (size_t)n, true);
@@ -108,10 +110,11 @@ void compose_sum_to_size(wick_context *c, const wick_value *args, wick_value *re
 
 /* ---- extrema ---- */
 static wick_status *want_dim(const char *name) {
-    return WICK_ERROR(WICK_OUT_OF_RANGE,
-                      "%s(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
-                      "'dim' argument.",
-                      name);
+    return WICK_ERROR(
+        WICK_OUT_OF_RANGE,
+        "%s(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+        "'dim' argument.",
+        name);
 }
 
 /* A maximum of nothing does not exist. */
@@ -173,7 +176,9 @@ void compose_aminmax(wick_context *c, const wick_value *args, wick_value *rets) 
 
 /* ---- truth ---- */
 /* Bytes answer in bytes: an old habit. */
-wick_status *infer_truth(op_infer *ix) { return reduce(ix, 1, 2, false, dtype_of(ix) == WICK_U8 ? WICK_U8 : WICK_BOOL); }
+wick_status *infer_truth(op_infer *ix) {
+    return reduce(ix, 1, 2, false, dtype_of(ix) == WICK_U8 ? WICK_U8 : WICK_BOOL);
+}
 wick_status *infer_count_nonzero(op_infer *ix) { return reduce(ix, 1, -1, true, WICK_I64); }
 
 DECOMPOSE(any, CALL(c, any_dims, args[0], NONE, BOOLEAN(false)))

@@ -55,8 +55,10 @@ void compose_diff(wick_context *c, const wick_value *args, wick_value *rets) {
     int dim;
     size_t count = 0;
     if (t->ndim < 1 || I(1) < 0) {
-        FAIL(ctx(c), INVALID_ARGUMENT, t->ndim < 1 ? "diff expects input to be at least one-dimensional"
-                                                   : "order must be non-negative but got %lld", (long long)I(1));
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             t->ndim < 1 ? "diff expects input to be at least one-dimensional"
+                         : "order must be non-negative but got %lld",
+             (long long)I(1));
         return;
     }
     if (wick_fail(c, wrap_dim(I(2), t->ndim, &dim))) return;

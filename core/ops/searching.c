@@ -18,20 +18,32 @@ static wick_status *common_dtype(op_infer *ix, int first, int second) {
 
 /* (sorted_sequence, self, out_int32, right, side, sorter) */
 wick_status *infer_searchsorted(op_infer *ix) {
-    const wick_tensor *sorted = arg_tensor(ix->args, 0), *x = arg_tensor(ix->args, 1), *sorter = arg_tensor(ix->args, 5);
+    const wick_tensor *sorted = arg_tensor(ix->args, 0), *x = arg_tensor(ix->args, 1),
+                      *sorter = arg_tensor(ix->args, 5);
     const char *side = ix->args[4].tag ? ix->args[4].as.string : NULL;
     if (side && strcmp(side, "left") && strcmp(side, "right"))
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "torch.searchsorted(): side can only be 'left' or 'right' but got %s", side);
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "torch.searchsorted(): side can only be 'left' or 'right' but got %s",
+                          side);
     if (side && !strcmp(side, "left") && ix->args[3].as.i)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True");
+        return WICK_ERROR(
+            WICK_INVALID_ARGUMENT,
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True");
     if (!sorted->ndim)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension");
-    bool fits = sorted->ndim == 1 || (sorted->ndim == x->ndim && !memcmp(sorted->sizes, x->sizes, sizeof *x->sizes * (size_t)(x->ndim - 1)));
+        return WICK_ERROR(
+            WICK_INVALID_ARGUMENT,
+            "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension");
+    bool fits = sorted->ndim == 1 ||
+                (sorted->ndim == x->ndim && !memcmp(sorted->sizes, x->sizes, sizeof *x->sizes * (size_t)(x->ndim - 1)));
     if (!fits)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of "
-                                                 "boundaries tensor and input value tensor must match");
-    if (sorter && (sorter->dtype != WICK_I64 || sorter->ndim != sorted->ndim || memcmp(sorter->sizes, sorted->sizes, sizeof *x->sizes * sorted->ndim)))
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "torch.searchsorted(): boundary and sorter must have the same size, and sorter must be of I64");
+        return WICK_ERROR(
+            WICK_INVALID_ARGUMENT,
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of "
+            "boundaries tensor and input value tensor must match");
+    if (sorter && (sorter->dtype != WICK_I64 || sorter->ndim != sorted->ndim ||
+                   memcmp(sorter->sizes, sorted->sizes, sizeof *x->sizes * sorted->ndim)))
+        return WICK_ERROR(
+            WICK_INVALID_ARGUMENT,
+            "torch.searchsorted(): boundary and sorter must have the same size, and sorter must be of I64");
     meta_like(&ix->outs[0], x);
     ix->outs[0].dtype = ix->args[2].as.i ? WICK_I32 : WICK_I64;
     return common_dtype(ix, 0, 1);
@@ -41,7 +53,8 @@ wick_status *infer_searchsorted(op_infer *ix) {
 wick_status *infer_bucketize(op_infer *ix) {
     const wick_tensor *x = arg_tensor(ix->args, 0), *boundaries = arg_tensor(ix->args, 1);
     if (boundaries->ndim != 1)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "boundaries tensor must be 1 dimension, but got dim(%d)", boundaries->ndim);
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "boundaries tensor must be 1 dimension, but got dim(%d)",
+                          boundaries->ndim);
     meta_like(&ix->outs[0], x);
     ix->outs[0].dtype = ix->args[2].as.i ? WICK_I32 : WICK_I64;
     return common_dtype(ix, 0, 1);
@@ -58,7 +71,8 @@ wick_status *infer_histc(op_infer *ix) {
     const wick_tensor *t = arg_tensor(ix->args, 0);
     double low = wick_value_as_double(&ix->args[2]), high = wick_value_as_double(&ix->args[3]);
     if (!wick_dtype_is_floating((wick_dtype)t->dtype))
-        return WICK_ERROR(WICK_UNSUPPORTED, "\"histogram_cpu\" not implemented for '%s'", wick_dtype_name((wick_dtype)t->dtype));
+        return WICK_ERROR(WICK_UNSUPPORTED, "\"histogram_cpu\" not implemented for '%s'",
+                          wick_dtype_name((wick_dtype)t->dtype));
     if (ix->args[1].as.i < 1) return WICK_ERROR(WICK_INVALID_ARGUMENT, "torch.histc: bins must be > 0");
     if (high < low) return WICK_ERROR(WICK_INVALID_ARGUMENT, "torch.histc: max must be larger than min");
     meta_set(&ix->outs[0], (wick_dtype)t->dtype, 1, &ix->args[1].as.i);

@@ -7,7 +7,8 @@
 static wick_status *want_floating(const wick_tensor *t, const char *name) {
     return wick_dtype_is_floating((wick_dtype)t->dtype)
                ? NULL
-               : WICK_ERROR(WICK_UNSUPPORTED, "\"%s\" not implemented for '%s'", name, wick_dtype_name((wick_dtype)t->dtype));
+               : WICK_ERROR(WICK_UNSUPPORTED, "\"%s\" not implemented for '%s'", name,
+                            wick_dtype_name((wick_dtype)t->dtype));
 }
 
 /* (self, dim, half_to_float) */

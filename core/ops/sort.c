@@ -52,7 +52,8 @@ static wick_status *one_of_line(op_infer *ix, int dim_arg, bool allow_empty) {
     if (!allow_empty && size_at(t, dim) == 0)
         return WICK_ERROR(WICK_OUT_OF_RANGE, "%s(): Expected reduction dim %d to have non-zero size.", name, dim);
     WICK_TRY(pair_like(ix, t));
-    for (int i = 0; i < 2; ++i) ix->outs[i].ndim = dims_reduce(t, 1ull << dim, ix->args[dim_arg + 1].as.i, ix->outs[i].sizes);
+    for (int i = 0; i < 2; ++i)
+        ix->outs[i].ndim = dims_reduce(t, 1ull << dim, ix->args[dim_arg + 1].as.i, ix->outs[i].sizes);
     return NULL;
 }
 wick_status *infer_median(op_infer *ix) { return one_of_line(ix, 1, false); }
@@ -66,9 +67,9 @@ wick_status *infer_kthvalue(op_infer *ix) {
 }
 
 /* ---- decompositions ---- */
-#define SECOND(c, op, ...)                                          \
-    do {                                                            \
-        wick_value both_[2];                                        \
+#define SECOND(c, op, ...)                                               \
+    do {                                                                 \
+        wick_value both_[2];                                             \
         if (CALL_MANY(c, op, both_, 2, __VA_ARGS__)) rets[0] = both_[1]; \
     } while (0)
 
@@ -90,14 +91,19 @@ void compose_msort(wick_context *c, const wick_value *args, wick_value *rets) {
 static void median_of_all(wick_context *c, const wick_value *args, wick_value *rets, int op) {
     wick_value both[2];
     if (!T(0)->numel) {
-        give(rets, wick_new_full(c, T(0), NULL, 0, wick_dtype_is_floating((wick_dtype)T(0)->dtype) ? REAL(NAN) : NUMBER(0), NULL));
+        give(rets, wick_new_full(c, T(0), NULL, 0,
+                                 wick_dtype_is_floating((wick_dtype)T(0)->dtype) ? REAL(NAN) : NUMBER(0), NULL));
         return;
     }
     const wick_value call[] = {V(flat(c, T(0))), NUMBER(0), BOOLEAN(false)};
     if (op_calln(c, op, call, 3, both, 2)) rets[0] = both[0];
 }
-void compose_median(wick_context *c, const wick_value *args, wick_value *rets) { median_of_all(c, args, rets, OP_ID_median_dim); }
-void compose_nanmedian(wick_context *c, const wick_value *args, wick_value *rets) { median_of_all(c, args, rets, OP_ID_nanmedian_dim); }
+void compose_median(wick_context *c, const wick_value *args, wick_value *rets) {
+    median_of_all(c, args, rets, OP_ID_median_dim);
+}
+void compose_nanmedian(wick_context *c, const wick_value *args, wick_value *rets) {
+    median_of_all(c, args, rets, OP_ID_nanmedian_dim);
+}
 
 /* (grad, dim, indices, sizes, keepdim) */
 void compose_selecting_backward(wick_context *c, const wick_value *args, wick_value *rets) {
@@ -121,9 +127,11 @@ static bool check_quantile(wick_context *c, wick_tensor *x, wick_tensor *q, cons
     if (x->dtype != WICK_F32 && x->dtype != WICK_F64)
         return !FAIL(ctx(c), INVALID_ARGUMENT, "quantile() input tensor must be either float or double dtype");
     if (q->ndim > 1) return !FAIL(ctx(c), INVALID_ARGUMENT, "quantile() q must be a scalar or 1D tensor");
-    if (q->dtype != x->dtype) return !FAIL(ctx(c), INVALID_ARGUMENT, "quantile() q tensor must be same dtype as the input tensor");
+    if (q->dtype != x->dtype)
+        return !FAIL(ctx(c), INVALID_ARGUMENT, "quantile() q tensor must be same dtype as the input tensor");
     if (interpolation_of(interpolation) == INTERPOLATIONS)
-        return !FAIL(ctx(c), INVALID_ARGUMENT, "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got %s",
+        return !FAIL(ctx(c), INVALID_ARGUMENT,
+                     "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got %s",
                      interpolation);
     if (!x->numel) return !FAIL(ctx(c), INVALID_ARGUMENT, "quantile() input tensor must be non-empty");
     wick_tensor *outside = wick_logical_or(c, wick_lt_scalar(c, q, NUMBER(0)), wick_gt_scalar(c, q, NUMBER(1)));
@@ -154,7 +162,8 @@ static wick_tensor *values_at(wick_context *c, wick_tensor *sorted, wick_tensor 
     wick_tensor *below = cast(c, ranks, WICK_I64), *low = wick_gather(c, sorted, -1, below, NULL);
     if (mode != LINEAR && mode != MIDPOINT) return low;
     wick_tensor *high = wick_gather(c, sorted, -1, cast(c, wick_ceil(c, ranks), WICK_I64), NULL);
-    wick_tensor *weight = mode == MIDPOINT ? wick_full_like(c, ranks, REAL(0.5), NULL) : wick_sub(c, ranks, below, NULL);
+    wick_tensor *weight =
+        mode == MIDPOINT ? wick_full_like(c, ranks, REAL(0.5), NULL) : wick_sub(c, ranks, below, NULL);
     return wick_lerp(c, low, high, weight);
 }
 
@@ -175,7 +184,8 @@ static void quantile(wick_context *c, const wick_value *args, wick_value *rets, 
     /* lines are [..., 1 in dim's place..., n]: the quantiles of one line end up in the last dimension */
     wick_tensor *lines = x->ndim ? lines_of(c, x, dim, wrapped) : flat(c, x);
     if (!CALL_MANY(c, sort, both, 2, V(lines), NUMBER(-1), BOOLEAN(false))) return;
-    wick_tensor *sorted = both[0].as.tensor, *ranks = ranks_of(c, sorted, q->ndim ? q : wick_unsqueeze(c, q, 0), ignore_nan);
+    wick_tensor *sorted = both[0].as.tensor,
+                *ranks = ranks_of(c, sorted, q->ndim ? q : wick_unsqueeze(c, q, 0), ignore_nan);
     if (!ranks) return;
     wick_dim expanded[WICK_MAX_DIMS + 1];
     memcpy(expanded, sorted->sizes, sizeof *expanded * sorted->ndim);
@@ -197,11 +207,15 @@ static wick_tensor *as_quantile(wick_context *c, const wick_value *args) {
     }
     return wick_scalar_tensor(c, args[1], &o);
 }
-void compose_quantile(wick_context *c, const wick_value *args, wick_value *rets) { quantile(c, args, rets, T(1), false); }
+void compose_quantile(wick_context *c, const wick_value *args, wick_value *rets) {
+    quantile(c, args, rets, T(1), false);
+}
 void compose_quantile_scalar(wick_context *c, const wick_value *args, wick_value *rets) {
     quantile(c, args, rets, as_quantile(c, args), false);
 }
-void compose_nanquantile(wick_context *c, const wick_value *args, wick_value *rets) { quantile(c, args, rets, T(1), true); }
+void compose_nanquantile(wick_context *c, const wick_value *args, wick_value *rets) {
+    quantile(c, args, rets, T(1), true);
+}
 void compose_nanquantile_scalar(wick_context *c, const wick_value *args, wick_value *rets) {
     quantile(c, args, rets, as_quantile(c, args), true);
 }

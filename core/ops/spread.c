@@ -46,22 +46,30 @@ static void give_moments(wick_context *c, const wick_value *args, wick_value *re
     if (with_mean && m.var) rets[1] = V(cast(c, wick_reshape(c, m.mean, SIZES(m.var)), dtype));
 }
 
-void compose_var(wick_context *c, const wick_value *args, wick_value *rets) { give_moments(c, args, rets, false, false); }
-void compose_std(wick_context *c, const wick_value *args, wick_value *rets) { give_moments(c, args, rets, true, false); }
-void compose_var_mean(wick_context *c, const wick_value *args, wick_value *rets) { give_moments(c, args, rets, false, true); }
-void compose_std_mean(wick_context *c, const wick_value *args, wick_value *rets) { give_moments(c, args, rets, true, true); }
+void compose_var(wick_context *c, const wick_value *args, wick_value *rets) {
+    give_moments(c, args, rets, false, false);
+}
+void compose_std(wick_context *c, const wick_value *args, wick_value *rets) {
+    give_moments(c, args, rets, true, false);
+}
+void compose_var_mean(wick_context *c, const wick_value *args, wick_value *rets) {
+    give_moments(c, args, rets, false, true);
+}
+void compose_std_mean(wick_context *c, const wick_value *args, wick_value *rets) {
+    give_moments(c, args, rets, true, true);
+}
 
 /* (self, unbiased) and (self, dim, unbiased, keepdim) */
 #define UNBIASED(i) wick_value_int(I(i) != 0)
-#define SPREAD(name)                                                            \
+#define SPREAD(name)                                                                 \
     DECOMPOSE(name##_all, CALL(c, name, args[0], NONE, UNBIASED(1), BOOLEAN(false))) \
     DECOMPOSE(name##_dim, CALL(c, name, args[0], args[1], UNBIASED(2), args[3]))
-#define SPREAD_MEAN(name)                                                                                    \
-    void compose_##name##_all(wick_context *c, const wick_value *args, wick_value *rets) {                   \
-        CALL_MANY(c, name, rets, 2, args[0], NONE, UNBIASED(1), BOOLEAN(false));                             \
-    }                                                                                                        \
-    void compose_##name##_dim(wick_context *c, const wick_value *args, wick_value *rets) {                   \
-        CALL_MANY(c, name, rets, 2, args[0], args[1], UNBIASED(2), args[3]);                                 \
+#define SPREAD_MEAN(name)                                                                  \
+    void compose_##name##_all(wick_context *c, const wick_value *args, wick_value *rets) { \
+        CALL_MANY(c, name, rets, 2, args[0], NONE, UNBIASED(1), BOOLEAN(false));           \
+    }                                                                                      \
+    void compose_##name##_dim(wick_context *c, const wick_value *args, wick_value *rets) { \
+        CALL_MANY(c, name, rets, 2, args[0], args[1], UNBIASED(2), args[3]);               \
     }
 SPREAD(var)
 SPREAD(std)
@@ -69,7 +77,8 @@ SPREAD_MEAN(var_mean)
 SPREAD_MEAN(std_mean)
 
 /* ---- covariance: rows are variables, columns observations ---- */
-static bool check_weights(wick_context *c, const wick_tensor *w, const char *name, bool integral, wick_dim observations) {
+static bool check_weights(wick_context *c, const wick_tensor *w, const char *name, bool integral,
+                          wick_dim observations) {
     if (!w) return true;
     const char *wanted = integral ? "integral" : "floating point";
     if (w->ndim > 1) return !FAIL(ctx(c), INVALID_ARGUMENT, "cov(): expected %s to have one or fewer dimensions", name);
@@ -77,12 +86,14 @@ static bool check_weights(wick_context *c, const wick_tensor *w, const char *nam
         return !FAIL(ctx(c), INVALID_ARGUMENT, "cov(): expected %s to have %s dtype but got %s", name, wanted,
                      wick_dtype_name((wick_dtype)w->dtype));
     if (w->numel != observations)
-        return !FAIL(ctx(c), INVALID_ARGUMENT, "cov(): expected %s to have the same numel as there are observations", name);
+        return !FAIL(ctx(c), INVALID_ARGUMENT, "cov(): expected %s to have the same numel as there are observations",
+                     name);
     return true;
 }
 
 /* w_sum - correction, or with reliability weights w_sum - correction sum(w a) / w_sum; not below 0 */
-static wick_tensor *cov_divisor(wick_context *c, wick_tensor *w, wick_tensor *w_sum, wick_tensor *reliability, int64_t correction) {
+static wick_tensor *cov_divisor(wick_context *c, wick_tensor *w, wick_tensor *w_sum, wick_tensor *reliability,
+                                int64_t correction) {
     wick_tensor *lost;
     if (!reliability || !correction) {
         lost = wick_sub_scalar(c, w_sum, NUMBER(correction), NULL);
@@ -99,11 +110,14 @@ static wick_tensor *cov_divisor(wick_context *c, wick_tensor *w, wick_tensor *w_
 void compose_cov(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *f = T(2), *a = T(3);
     if (T(0)->ndim > 2 || T(0)->dtype == WICK_BOOL) {
-        FAIL(ctx(c), INVALID_ARGUMENT, "cov(): expected input to have two or fewer dimensions and a dtype other than bool");
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             "cov(): expected input to have two or fewer dimensions and a dtype other than bool");
         return;
     }
     wick_tensor *x = T(0)->ndim < 2 ? wick_reshape(c, T(0), (int64_t[]){1, -1}, 2) : T(0);
-    if (!x || !check_weights(c, f, "fweights", true, x->sizes[1]) || !check_weights(c, a, "aweights", false, x->sizes[1])) return;
+    if (!x || !check_weights(c, f, "fweights", true, x->sizes[1]) ||
+        !check_weights(c, a, "aweights", false, x->sizes[1]))
+        return;
     wick_tensor *w = f && a ? wick_mul(c, f, a) : f ? f : a;
     wick_tensor *weighted = w ? wick_mul(c, x, w) : x, *w_sum = w ? wick_sum(c, w, NULL) : NULL;
     wick_tensor *total = sum_dims(c, weighted, (int64_t[]){1}, 1, true);

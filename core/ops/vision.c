@@ -6,14 +6,21 @@
 /* ---- grid_sampler: (input, grid, interpolation_mode, padding_mode, align_corners) ---- */
 static wick_status *check_grid(const wick_tensor *x, const wick_tensor *grid, int n) {
     if (x->ndim != n + 2 || grid->ndim != n + 2 || grid->sizes[0] != x->sizes[0] || grid->sizes[n + 1] != n)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "grid_sampler(): expected input and grid to have %d dimensions and the same batch size, and grid to "
-                                                 "have size %d in its last dimension", n + 2, n);
+        return WICK_ERROR(
+            WICK_INVALID_ARGUMENT,
+            "grid_sampler(): expected input and grid to have %d dimensions and the same batch size, and grid to "
+            "have size %d in its last dimension",
+            n + 2, n);
     if (x->dtype != grid->dtype)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "grid_sampler(): expected input and grid to have same dtype, but input has %s and grid has %s",
-                          wick_dtype_name((wick_dtype)x->dtype), wick_dtype_name((wick_dtype)grid->dtype));
+        return WICK_ERROR(
+            WICK_INVALID_ARGUMENT,
+            "grid_sampler(): expected input and grid to have same dtype, but input has %s and grid has %s",
+            wick_dtype_name((wick_dtype)x->dtype), wick_dtype_name((wick_dtype)grid->dtype));
     for (int k = 2; k < x->ndim; ++k)
         if (x->sizes[k] < 1)
-            return WICK_ERROR(WICK_INVALID_ARGUMENT, "grid_sampler(): expected input to have non-empty spatial dimensions, but dimension %d is empty", k);
+            return WICK_ERROR(
+                WICK_INVALID_ARGUMENT,
+                "grid_sampler(): expected input to have non-empty spatial dimensions, but dimension %d is empty", k);
     return NULL;
 }
 
@@ -55,13 +62,15 @@ static wick_tensor *positions(wick_context *c, const wick_tensor *like, wick_dim
 }
 
 /* Homogeneous coordinates of every pixel: [pixels, n + 1], x first. */
-static wick_tensor *base_grid(wick_context *c, const wick_tensor *theta, const wick_dim *image, int n, bool align_corners) {
+static wick_tensor *base_grid(wick_context *c, const wick_tensor *theta, const wick_dim *image, int n,
+                              bool align_corners) {
     wick_tensor *parts[4];
     for (int k = 0; k < n; ++k) {
         int dim = n - 1 - k;
         wick_dim shape[3] = {1, 1, 1};
         shape[dim] = image[dim];
-        parts[k] = expand_of(c, wick_reshape(c, positions(c, theta, image[dim], align_corners), shape, (size_t)n), image, (size_t)n);
+        parts[k] = expand_of(c, wick_reshape(c, positions(c, theta, image[dim], align_corners), shape, (size_t)n),
+                             image, (size_t)n);
     }
     parts[n] = wick_ones_like(c, parts[0], NULL);
     return wick_reshape(c, stack_of(c, parts, (size_t)n + 1, -1), (int64_t[]){-1, n + 1}, 2);
@@ -99,16 +108,21 @@ void compose_affine_grid_backward(wick_context *c, const wick_value *args, wick_
 
 /* ---- [*, C r r, H, W] <-> [*, C, H r, W r] ---- */
 static bool check_pixels(wick_context *c, const wick_tensor *x, const char *name, int64_t factor, bool shuffle) {
-    if (x->ndim < 3) return !FAIL(ctx(c), INVALID_ARGUMENT, "%s expects input to have at least 3 dimensions, but got input with %d dimension(s)", name, x->ndim);
-    if (factor <= 0) return !FAIL(ctx(c), INVALID_ARGUMENT, "%s expects a positive factor, but got %lld", name, (long long)factor);
+    if (x->ndim < 3)
+        return !FAIL(ctx(c), INVALID_ARGUMENT,
+                     "%s expects input to have at least 3 dimensions, but got input with %d dimension(s)", name,
+                     x->ndim);
+    if (factor <= 0)
+        return !FAIL(ctx(c), INVALID_ARGUMENT, "%s expects a positive factor, but got %lld", name, (long long)factor);
     const wick_dim *last = &x->sizes[x->ndim - 3];
     bool divides = shuffle ? last[0] % (factor * factor) == 0 : last[1] % factor == 0 && last[2] % factor == 0;
-    return divides || !FAIL(ctx(c), INVALID_ARGUMENT, "%s expects its input's %s to be divisible by %lld", name, shuffle ? "channels" : "height and width",
-                            (long long)(shuffle ? factor * factor : factor));
+    return divides || !FAIL(ctx(c), INVALID_ARGUMENT, "%s expects its input's %s to be divisible by %lld", name,
+                            shuffle ? "channels" : "height and width", (long long)(shuffle ? factor * factor : factor));
 }
 
 /* Splits the last three dimensions into six, permutes those and joins them to three. */
-static wick_tensor *regroup(wick_context *c, wick_tensor *x, const wick_dim *six, int nsplit, const int *order, const wick_dim *three) {
+static wick_tensor *regroup(wick_context *c, wick_tensor *x, const wick_dim *six, int nsplit, const int *order,
+                            const wick_dim *three) {
     wick_dim sizes[WICK_MAX_DIMS + 3];
     int64_t perm[WICK_MAX_DIMS + 3];
     int lead = x->ndim - 3;
@@ -116,7 +130,8 @@ static wick_tensor *regroup(wick_context *c, wick_tensor *x, const wick_dim *six
     memcpy(sizes + lead, six, sizeof *sizes * (size_t)nsplit);
     for (int i = 0; i < lead; ++i) perm[i] = i;
     for (int i = 0; i < nsplit; ++i) perm[lead + i] = lead + order[i];
-    wick_tensor *moved = wick_permute(c, wick_reshape(c, x, sizes, (size_t)(lead + nsplit)), perm, (size_t)(lead + nsplit));
+    wick_tensor *moved =
+        wick_permute(c, wick_reshape(c, x, sizes, (size_t)(lead + nsplit)), perm, (size_t)(lead + nsplit));
     memcpy(sizes + lead, three, sizeof *sizes * 3);
     return wick_clone(c, wick_reshape(c, moved, sizes, (size_t)lead + 3), NULL);
 }
@@ -126,7 +141,8 @@ void compose_pixel_shuffle(wick_context *c, const wick_value *args, wick_value *
     int64_t r = I(1);
     if (!check_pixels(c, x, "pixel_shuffle", r, true)) return;
     const wick_dim *last = &x->sizes[x->ndim - 3];
-    const wick_dim split[] = {last[0] / (r * r), r, r, last[1], last[2]}, joined[] = {last[0] / (r * r), last[1] * r, last[2] * r};
+    const wick_dim split[] = {last[0] / (r * r), r, r, last[1], last[2]},
+                   joined[] = {last[0] / (r * r), last[1] * r, last[2] * r};
     give(rets, regroup(c, x, split, 5, (const int[]){0, 3, 1, 4, 2}, joined));
 }
 
@@ -135,7 +151,8 @@ void compose_pixel_unshuffle(wick_context *c, const wick_value *args, wick_value
     int64_t r = I(1);
     if (!check_pixels(c, x, "pixel_unshuffle", r, false)) return;
     const wick_dim *last = &x->sizes[x->ndim - 3];
-    const wick_dim split[] = {last[0], last[1] / r, r, last[2] / r, r}, joined[] = {last[0] * r * r, last[1] / r, last[2] / r};
+    const wick_dim split[] = {last[0], last[1] / r, r, last[2] / r, r},
+                   joined[] = {last[0] * r * r, last[1] / r, last[2] / r};
     give(rets, regroup(c, x, split, 5, (const int[]){0, 2, 4, 1, 3}, joined));
 }
 
@@ -145,8 +162,10 @@ void compose_channel_shuffle(wick_context *c, const wick_value *args, wick_value
     wick_dim sizes[WICK_MAX_DIMS + 1];
     int64_t groups = I(1);
     if (x->ndim < 3 || groups <= 0 || x->sizes[1] % groups) {
-        FAIL(ctx(c), INVALID_ARGUMENT, "channel_shuffle expects 3 or more dimensions and groups that divide the channels, but got %d dimensions and "
-                                       "groups = %lld", x->ndim, (long long)groups);
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             "channel_shuffle expects 3 or more dimensions and groups that divide the channels, got %d dimensions and "
+             "groups = %lld",
+             x->ndim, (long long)groups);
         return;
     }
     sizes[0] = x->sizes[0], sizes[1] = groups, sizes[2] = x->sizes[1] / groups;

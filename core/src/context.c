@@ -43,7 +43,7 @@ wick_status *wick_context_create_child(wick_context *parent, wick_context **out)
     c->modes.include_keys &= ~(WICK_KEY(PRE_INTERPOSER) | WICK_KEY(POST_INTERPOSER));
     c->device = p->device;
     c->dtype = p->dtype;
-    c->philox = (wick_philox){p->philox.seed, p->philox.offset + (UINT64_C(1) << 40)};
+    c->philox = (wick_philox){p->philox.seed, p->philox.offset + (++p->children << 40)};
     return NULL;
 }
 
@@ -207,6 +207,7 @@ wick_modes wick_no_grad(wick_context *c) { return wick_set_grad_enabled(c, false
 wick_modes wick_inference_mode(wick_context *c) {
     wick_modes before = wick_no_grad(c);
     ctx(c)->modes.inference = 1;
+    ctx(c)->modes.exclude_keys |= WICK_KEY(TRACKING);
     return before;
 }
 

@@ -126,7 +126,8 @@ static bool run_registered(context_impl *c, call_frame *f, int rank) {
 
 /* An implicit composite decomposes as soon as only autograd and what lies below it remain. */
 static bool run_handler(context_impl *c, call_frame *f, int rank) {
-    if (rank <= WICK_RANK_AUTOGRAD && f->op->def->kind == WICK_OP_IMPLICIT) return execute_compose(c, f);
+    if (rank <= WICK_RANK_AUTOGRAD && f->op->def->kind == WICK_OP_IMPLICIT)
+        return (rank < WICK_RANK_AUTOGRAD || autograd_allows_out(c, f)) && execute_compose(c, f);
     switch (rank) {
     case WICK_RANK_PRE_INTERPOSER: return run_interposer(c, f, WICK_INTERPOSE_API, rank);
     case WICK_RANK_POST_INTERPOSER: return run_interposer(c, f, WICK_INTERPOSE_KERNEL, rank);

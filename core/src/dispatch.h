@@ -84,6 +84,8 @@ bool execute(context_impl *c, call_frame *f);
 bool execute_compose(context_impl *c, call_frame *f);
 /* The autograd layer (autograd/record.c). */
 bool autograd_dispatch(context_impl *c, call_frame *f);
+/* False: an out form whose arguments need a gradient (latched). */
+bool autograd_allows_out(context_impl *c, const call_frame *f);
 
 /* Runs the device's own kernel for row `op` on given values (nargs + nouts), without any rule. NULL: no kernel. */
 bool kernel_exists(wick_runtime *rt, wick_device device, const op_entry *op);

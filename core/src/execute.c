@@ -284,12 +284,15 @@ static bool no_kernel(execution *x) {
                  device);
 }
 
+/* Not for rows that write to lists: their results would stay on the host. */
 static bool may_fall_back(const execution *x) {
     wick_runtime *rt = x->c->rt;
+    const op_entry *op = x->f->op;
     device_type *type = rt_device(rt, x->f->device.type);
     wick_device host = wick_runtime_host(rt);
     return type && type->fallback != FALLBACK_ERROR && !type->host && host.type &&
-           !(x->f->op->def->flags & (NO_FALLBACK | DYNAMIC_SHAPE)) && find_kernel(rt, host, x->f->op);
+           !(op->def->flags & (NO_FALLBACK | DYNAMIC_SHAPE)) && !(op->mutated_args && op->list_arg_count) &&
+           find_kernel(rt, host, op);
 }
 
 static wick_status *to_device(execution *x, const wick_tensor *t, wick_device device, wick_tensor **out) {
@@ -297,6 +300,45 @@ static wick_status *to_device(execution *x, const wick_tensor *t, wick_device de
     wick_status *s = tensor_copy_data(x->c, *out, t);
     if (s) tensor_release(impl(*out), x->c);
     return s;
+}
+
+/* `*t` on the host, owned by the scope. What is there already, numbers too, stays what it is. */
+static bool bring_to_host(execution *x, wick_tensor **t) {
+    wick_device host = wick_runtime_host(x->c->rt);
+    if (!*t || wick_device_equal((*t)->device, host)) return true;
+    return !fail(x->c, to_device(x, *t, host, t)) && scope_own(x->c, *t);
+}
+
+static bool bring_list_to_host(execution *x, wick_value *v) {
+    wick_tensor **items = scope_array(x->c, v->count);
+    if (!items) return false;
+    memcpy(items, v->as.tensors, sizeof *items * v->count);
+    v->as.tensors = items;
+    for (uint32_t i = 0; i < v->count; ++i)
+        if (!bring_to_host(x, &items[i])) return false;
+    return true;
+}
+
+static bool bring_args_to_host(execution *x, const op_entry *op, wick_value *args) {
+    memcpy(args, x->f->args, sizeof *args * (size_t)x->nargs);
+    for (int k = 0; k < op->tensor_arg_count; ++k) {
+        wick_value *v = &args[op->tensor_args[k]];
+        if (v->tag == WICK_TAG_TENSOR && !bring_to_host(x, &v->as.tensor)) return false;
+    }
+    for (int k = 0; k < op->list_arg_count; ++k) {
+        wick_value *v = &args[op->list_args[k]];
+        if (v->tag == WICK_TAG_TENSOR_LIST && !bring_list_to_host(x, v)) return false;
+    }
+    return true;
+}
+
+static wick_status *bring_back(execution *x, int i, const wick_tensor *result) {
+    wick_tensor *target = x->targets[i];
+    if (!target) return to_device(x, result, x->f->device, &x->fresh[i]);
+    WICK_TRY(check_target(x, target, &x->ix.outs[i]));
+    WICK_TRY(tensor_copy_data(x->c, target, result));
+    version_bump(target);
+    return NULL;
 }
 
 /* The same call with its tensors on the host; the results travel back. */
@@ -307,31 +349,18 @@ static bool run_on_host(execution *x) {
     const op_entry *op = &c->rt->ops->entries[x->f->op->functional_id];
     if (atomic_fetch_add(&type->fallbacks[op->row], 1) == 0 && type->fallback == FALLBACK_WARN)
         rt_log(c->rt, WICK_LOG_WARNING, "%s has no kernel on device %s: running on the host", op->name, type->name);
-    memcpy(args, x->f->args, sizeof *args * (size_t)x->nargs);
     wick_scope scope = wick_scope_open(PUB(c));
-    wick_status *s = NULL;
-    for (int k = 0; !s && k < op->tensor_arg_count; ++k) {
-        wick_value *v = &args[op->tensor_args[k]];
-        if (v->tag != WICK_TAG_TENSOR) continue;
-        s = to_device(x, v->as.tensor, wick_runtime_host(c->rt), &v->as.tensor);
-        if (!s) scope_own(c, v->as.tensor);
-    }
     call_frame host = {op, args, rets, WICK_KEY(DENSE), wick_runtime_host(c->rt), NULL, false};
-    bool ok = !fail(c, s) && !c->error && execute(c, &host);
-    for (int i = 0; ok && i < x->nouts; ++i) {
-        wick_tensor *r = rets[i].as.tensor;
-        if (rets[i].tag != WICK_TAG_TENSOR) continue;
-        s = x->targets[i] ? tensor_copy_data(c, x->targets[i], r) : to_device(x, r, x->f->device, &x->fresh[i]);
-        if (!s && x->targets[i]) version_bump(x->targets[i]);
-        ok = !fail(c, s);
-    }
+    bool ok = bring_args_to_host(x, op, args) && execute(c, &host);
+    for (int i = 0; ok && i < x->nouts; ++i)
+        if (rets[i].tag == WICK_TAG_TENSOR) ok = !fail(c, bring_back(x, i, rets[i].as.tensor));
     wick_scope_close(PUB(c), scope);
     for (int i = 0; i < x->nouts; ++i) {
         if (ok && x->fresh[i]) scope_own(c, x->fresh[i]);
         else if (x->fresh[i]) tensor_release(impl(x->fresh[i]), c);
         x->f->rets[i] = wick_value_tensor(x->fresh[i] ? x->fresh[i] : x->targets[i]);
     }
-    return ok;
+    return ok && !c->error;
 }
 
 static bool execute_kernel(context_impl *c, call_frame *f) {

@@ -222,6 +222,7 @@ struct context_impl {
     wick_device device;
     wick_dtype dtype;
     wick_philox philox;
+    uint64_t children; /* contexts forked from this one: each has its part of the random numbers */
     interposer interposers[2][INTERPOSER_LIMIT];
     int interposer_count[2];
     int interposer_cursor[2];  /* next one to run, while a call passes through the stack */

@@ -126,8 +126,8 @@ wick_status *tensor_set_geometry(tensor_impl *t, int ndim, const wick_dim *sizes
     int64_t numel;
     WICK_TRY(geometry_check(ndim, sizes, &numel, strides ? NULL : contiguous));
     wick_dim kept[WICK_MAX_DIMS]; /* sizes may alias the tensor's own */
-    memcpy(kept, sizes, sizeof *kept * (size_t)ndim);
-    if (strides) memcpy(contiguous, strides, sizeof *kept * (size_t)ndim);
+    if (ndim) memcpy(kept, sizes, sizeof *kept * (size_t)ndim);
+    if (ndim && strides) memcpy(contiguous, strides, sizeof *kept * (size_t)ndim);
     WICK_TRY(dims_reserve(t, ndim, &own_sizes, &own_strides));
     memcpy(own_sizes, kept, sizeof *kept * (size_t)ndim);
     memcpy(own_strides, contiguous, sizeof *kept * (size_t)ndim);

@@ -44,7 +44,6 @@ static void test_chain_of_writes(void **state) {
 static void test_write_to_a_base_shows_in_its_views(void **state) {
     wick_tensor *x = LEAF(1, 2, 3), *base = SCALED(x, 1), *view = part(base, 1, 2);
     scale(base, 10);
-    assert_string_equal(wick_node_name(wick_grad_fn(base)), "MulBackward0");
     backward_sum(wick_mul(C, view, T(1, 2)));
     ASSERT_GRAD(x, 0, 10, 20);
 }
@@ -188,9 +187,9 @@ static void test_out_refuses_gradients(void **state) {
     assert_failed("functions with out=... arguments don't support automatic differentiation");
     assert_null(wick_mul_out(C, out, out, x));
     assert_failed("functions with out=...");
-    wick_tensor *mask = wick_eq_scalar_out(C, x, wick_value_float(1), wick_empty(C, DIMS(2), NULL)); /* decomposes */
-    assert_null(mask);
+    assert_null(wick_square_out(C, x, out)); /* decomposes */
     assert_failed("functions with out=...");
+    ASSERT_VALUES(wick_gt_out(C, x, T(0, 3), out), 1, 0); /* no gradient to lose */
     wick_modes modes = wick_no_grad(C);
     ASSERT_VALUES(wick_mul_out(C, x, x, out), 1, 4);
     wick_modes_set(C, modes);
