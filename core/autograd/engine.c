@@ -29,6 +29,7 @@ struct engine_task {
     pending *slots; /* free ones are linked through next_free */
     size_t slot_count, slot_capacity;
     int64_t free_slot;
+    int64_t front;   /* one slot that is neither in the heap nor in the table: a chain needs no other; -1 free, -2 unused */
     u32_list heap;   /* slots */
     u32_list leaves; /* slots, in order of arrival */
     uint32_t *table; /* open addressing: slot + 1; 0 empty */
@@ -116,7 +117,7 @@ static uint32_t heap_pop(engine_task *t) {
 
 /* ---- slots ---- */
 static bool room_for(engine_task *t, u32_list *list) {
-    return rt_grow(t->c->rt, (void **)&list->items, &list->capacity, list->count, sizeof *list->items);
+    return list->count < list->capacity || rt_grow(t->c->rt, (void **)&list->items, &list->capacity, list->count, sizeof *list->items);
 }
 
 static bool slot_room(engine_task *t) {
@@ -126,6 +127,15 @@ static bool slot_room(engine_task *t) {
         (t->free_slot >= 0 || rt_grow(rt, (void **)&t->slots, &t->slot_capacity, t->slot_count, sizeof *t->slots)))
         return true;
     return no_memory(t);
+}
+
+static void slot_enter(engine_task *t, int64_t slot) {
+    table_put(t, (uint32_t)slot);
+    t->table_used++;
+    if (t->slots[slot].node->sequence)
+        heap_push(t, (uint32_t)slot);
+    else
+        t->leaves.items[t->leaves.count++] = (uint32_t)slot;
 }
 
 /* -1 on failure. */
@@ -142,12 +152,24 @@ static int64_t slot_new(engine_task *t, wick_node *n) {
     else
         slot = (int64_t)t->slot_count++;
     t->slots[slot] = (pending){n, grads, NULL, -1};
-    table_put(t, (uint32_t)slot);
-    t->table_used++;
-    if (n->sequence)
-        heap_push(t, (uint32_t)slot);
-    else
-        t->leaves.items[t->leaves.count++] = (uint32_t)slot;
+    if (n->sequence && t->front == -1) return t->front = slot;
+    slot_enter(t, slot);
+    return slot;
+}
+
+static int64_t slot_find(const engine_task *t, const wick_node *n) {
+    return t->front >= 0 && t->slots[t->front].node == n ? t->front : table_find(t, n);
+}
+
+/* Of all that wait, the node with the highest sequence; -1 if none. */
+static int64_t slot_next(engine_task *t) {
+    int64_t slot = t->front;
+    if (t->heap.count && (slot < 0 || rank_of(t, 0) > t->slots[slot].node->sequence)) {
+        slot = heap_pop(t);
+        table_remove(t, (uint32_t)slot);
+    } else {
+        t->front = -1;
+    }
     return slot;
 }
 
@@ -197,7 +219,7 @@ static bool arrive(engine_task *t, wick_node *from, node_edge edge, wick_tensor 
     context_impl *c = t->c;
     grad = conform(c, from, grad, &edge.fn->metas[edge.nr]);
     if (!grad) return false;
-    int64_t slot = table_find(t, edge.fn);
+    int64_t slot = slot_find(t, edge.fn);
     if (slot < 0 && (slot = slot_new(t, edge.fn)) < 0) return false;
     wick_tensor **into = &grads_of(&t->slots[slot])[edge.nr];
     if (*into) {
@@ -294,14 +316,13 @@ static bool run_leaf(engine_task *t, wick_node *n, wick_tensor *grad) {
 static void queue_inputs(engine_task *t, const wick_node *n) {
     for (int i = 0; i < n->edge_count; ++i) {
         wick_node *next = n->edges[i].fn;
-        if (next && table_find(t, next) < 0 && slot_new(t, next) < 0) return;
+        if (next && slot_find(t, next) < 0 && slot_new(t, next) < 0) return;
     }
 }
 
 static bool run_slot(engine_task *t, uint32_t slot) {
     context_impl *c = t->c;
     pending p = t->slots[slot]; /* slots may move while the node runs */
-    table_remove(t, slot);
     t->slots[slot].next_free = t->free_slot;
     t->slots[slot].node = NULL;
     t->free_slot = slot;
@@ -333,7 +354,7 @@ static engine_task *task_begin(context_impl *c, unsigned flags, const engine_tar
     t->flags = flags & WICK_CREATE_GRAPH ? flags | WICK_RETAIN_GRAPH : flags;
     t->targets = targets;
     t->slot_count = t->heap.count = t->leaves.count = t->callback_count = 0;
-    t->free_slot = -1;
+    t->free_slot = t->front = -1;
     t->outer = c->task;
     c->task = t;
     return t;
@@ -354,7 +375,7 @@ static void task_abandon(engine_task *t) {
     for (size_t i = 0; i < t->slot_count; ++i) {
         pending *p = &t->slots[i];
         if (!p->node) continue;
-        table_remove(t, (uint32_t)i);
+        if (t->front != (int64_t)i) table_remove(t, (uint32_t)i);
         pending_end(t, p);
     }
 }
@@ -373,6 +394,7 @@ static bool run_leaves(engine_task *t) {
     for (size_t i = 0; ok && i < t->leaves.count; ++i) {
         autograd_extra *leaf = (autograd_extra *)t->slots[t->leaves.items[i]].node;
         tensor_impl *owner = impl(wick_retain(&leaf->owner->pub));
+        table_remove(t, t->leaves.items[i]);
         ok = run_slot(t, t->leaves.items[i]);
         if (!ok) leaf->partial = true;
         tensor_release(owner, t->c);
@@ -382,6 +404,11 @@ static bool run_leaves(engine_task *t) {
 
 /* Marks the leaves that a failed pass would still have reached, found by walking on without gradients. */
 static void mark_partial(engine_task *t) {
+    if (t->front >= 0) {
+        if (!slot_room(t)) return;
+        slot_enter(t, t->front);
+    }
+    t->front = -2;
     while (t->heap.count) queue_inputs(t, t->slots[heap_pop(t)].node);
     for (size_t i = 0; i < t->slot_count; ++i) {
         wick_node *n = t->slots[i].node;
@@ -397,7 +424,7 @@ static bool run_callbacks(engine_task *t) {
 /* Without targets a failure is told to the leaves. */
 static bool run_all(engine_task *t) {
     bool ok = true;
-    while (ok && t->heap.count) ok = run_slot(t, heap_pop(t));
+    for (int64_t slot; ok && (slot = slot_next(t)) >= 0;) ok = run_slot(t, (uint32_t)slot);
     ok = ok && run_leaves(t);
     if (!ok && !t->targets) mark_partial(t);
     return ok && run_callbacks(t);

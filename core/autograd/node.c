@@ -35,6 +35,10 @@ static void copy_args(wick_node *node, const wick_value *args, int nargs, char *
 wick_node *node_new(context_impl *c, const node_class *cls, const op_entry *op, int edges, int outs, int saves,
                     const wick_value *args, int nargs) {
     size_t lists = 0;
+    if (WICK_UNLIKELY(edges > UINT16_MAX || saves > UINT16_MAX)) {
+        FAIL(c, UNSUPPORTED, "gradients of more than %d tensors in one call", UINT16_MAX);
+        return NULL;
+    }
     for (int i = 0; i < nargs; ++i)
         if (WICK_UNLIKELY(args[i].tag > WICK_TAG_F64)) lists += ALIGN8(list_bytes(&args[i]));
     size_t bytes = sizeof(wick_node) + (size_t)edges * sizeof(node_edge) + (size_t)outs * sizeof(node_meta) +
@@ -47,6 +51,7 @@ wick_node *node_new(context_impl *c, const node_class *cls, const op_entry *op, 
     }
     *n = (wick_node){.references = 1, .edge_count = (uint16_t)edges, .out_count = (uint16_t)outs,
                      .saved_count = (uint16_t)saves, .arg_count = (uint16_t)nargs, .small = bytes <= BLOCK_BYTES,
+                     .sequence = c->sequence + 1, /* final once it is wired; never 0: that is an accumulator's */
                      .rt = c->rt, .cls = cls, .op = op};
     n->edges = (node_edge *)(n + 1);
     n->args = (wick_value *)(n->edges + edges);

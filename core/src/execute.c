@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "dispatch.h"
+#include "geometry.h"
 #include "op_ids.h"
 
 /* ---- kernels ---- */
@@ -130,6 +131,31 @@ static bool same_sizes(const wick_tensor *t, const op_meta *m) {
     return t->ndim == m->ndim && !memcmp(t->sizes, m->sizes, sizeof *t->sizes * (size_t)m->ndim);
 }
 
+/* Elementwise loops read and write in one walk: an input may be the target itself, but not a part of its memory in
+ * another order. What is too hard to tell counts as apart. */
+static bool overlaps_partly(const wick_tensor *target, const wick_tensor *in) {
+    if (!wick_shares_storage(target, in) || !geometry_dense(target) || !geometry_dense(in)) return false;
+    int64_t size = (int64_t)wick_dtype_bytes((wick_dtype)target->dtype), in_size = (int64_t)wick_dtype_bytes((wick_dtype)in->dtype);
+    int64_t begin = target->offset * size, end = begin + target->numel * size;
+    int64_t in_begin = in->offset * in_size, in_end = in_begin + in->numel * in_size;
+    if (begin == in_begin && end == in_end)
+        return target->ndim != in->ndim || memcmp(target->strides, in->strides, sizeof *in->strides * in->ndim);
+    return begin < in_end && in_begin < end;
+}
+
+static wick_status *check_inputs_apart(const execution *x, const wick_tensor *target) {
+    const op_entry *op = x->f->op;
+    for (int k = 0; k < op->tensor_arg_count && op->def->flags & POINTWISE; ++k) {
+        const wick_tensor *in = op->tensor_args[k] < op->base_nargs ? arg_tensor(x->f->args, op->tensor_args[k]) : NULL;
+        if (in && in != target && overlaps_partly(target, in))
+            return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                              "%s: unsupported operation: some elements of the input tensor and the written-to tensor refer "
+                              "to a single memory location. Please clone() the tensor before performing the operation.",
+                              op->name);
+    }
+    return NULL;
+}
+
 /* In-place targets must have the result's shape; out= targets are resized to it. */
 static wick_status *check_target(execution *x, wick_tensor *t, const op_meta *m) {
     const op_entry *op = x->f->op;
@@ -144,7 +170,8 @@ static wick_status *check_target(execution *x, wick_tensor *t, const op_meta *m)
                               format_sizes(m->ndim, m->sizes, b, sizeof b));
         WICK_TRY(tensor_resize(x->c, t, m->ndim, m->sizes));
     }
-    return check_overlap(op, t);
+    WICK_TRY(check_overlap(op, t));
+    return check_inputs_apart(x, t);
 }
 
 /* True if the kernel may write straight into the target while it reads the inputs. */
@@ -374,6 +401,9 @@ static bool execute_kernel(context_impl *c, call_frame *f) {
     x.slot = find_kernel(c->rt, f->device, f->op);
     if (x.ix.decompose) return execute_compose(c, f);
     bool meta = f->device.type == WICK_DEVICE_TYPE_META;
+    if (meta && f->op->def->flags & DYNAMIC_SHAPE)
+        return !FAIL(c, UNSUPPORTED, "%s: the shape of its result depends on values, which a meta tensor does not have",
+                     f->op->name);
     if (!meta && (!x.slot || !slot_takes(x.slot, x.ix.compute))) {
         if (f->op->def->compose) return execute_compose(c, f);
         return may_fall_back(&x) ? run_on_host(&x) : no_kernel(&x);

@@ -15,7 +15,6 @@ static void start(const char *section) {
     wick_config_file *config;
     wick_runtime_options options = WICK_RUNTIME_OPTIONS_INIT;
     options.log = keep_log;
-    logged[0] = '\0';
     memset(&spare_seen, 0, sizeof spare_seen);
     assert_ok(wick_runtime_create(&options, &RT));
     snprintf(ini, sizeof ini, CPU_SECTION "[plugin.spare]\n%s\n", section);
@@ -29,6 +28,7 @@ static void start(const char *section) {
     CPU = wick_runtime_host(RT);
     assert_ok(wick_runtime_device(RT, "spare", &SPARE));
     test_start(NULL);
+    logged[0] = '\0';
 }
 
 static void end(void) {
