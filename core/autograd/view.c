@@ -38,7 +38,10 @@ static wick_node *node_of_view(context_impl *c, tensor_impl *view) {
         node->payload = geometry_of(c->rt, &view->base->pub);
     }
     if (node && node->payload && node_set_meta(c, node, 0, v)) return node;
-    if (node) node_release(node, c);
+    if (node)
+        node_release(node, c);
+    else if (edge.fn)
+        node_release(edge.fn, c);
     FAIL(c, OUT_OF_MEMORY, "cannot allocate a graph node");
     return NULL;
 }

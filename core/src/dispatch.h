@@ -19,6 +19,7 @@ typedef struct op_save {
 
 typedef struct wick_op {
     const op_row *def;
+    const char *schema; /* the variant's own text */
     op_arg *args, *rets;
     int16_t id;       /* in op_ids.h */
     int16_t row;      /* index of the row: kernels and fallback counts */

@@ -6,6 +6,8 @@
 #include "../ops/rows.h"
 #include "dispatch.h"
 
+#define SCHEMA_TEXT 1024
+
 typedef struct builder {
     wick_runtime *rt;
     op_table *table;
@@ -124,10 +126,13 @@ static wick_status *add_entry(builder *b, const op_schema *schema, const op_row 
     if (e->args) e->rets = arena_copy(b, schema->rets, schema->nrets);
     if (!e->rets) return WICK_ERROR(WICK_INTERNAL, "operator arena is too small at %s", row->schema);
     snprintf(e->name, sizeof e->name, schema->overload[0] ? "%s.%s" : "%s", schema->name, schema->overload);
+    char text[SCHEMA_TEXT];
+    op_schema_format(schema, text, sizeof text);
+    e->schema = variant == VARIANT_FUNCTIONAL ? row->schema : rt_strdup(b->rt, text);
     classify_args(e);
     classify_call(e);
     name_backward(e, schema->name);
-    wick_status *s = parse_saves(e);
+    wick_status *s = e->schema ? parse_saves(e) : WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate the operator table");
     if (s) e->rets = NULL; /* the caller ends the schema */
     return s;
 }
@@ -197,8 +202,11 @@ static void entry_destroy(wick_runtime *rt, const op_entry *e) {
 
 void op_table_destroy(wick_runtime *rt, const op_table *table) {
     op_table *t = (op_table *)table;
-    for (int i = 0; t->entries && i < t->count; ++i)
-        if (t->entries[i].rets) entry_destroy(rt, &t->entries[i]);
+    for (int i = 0; t->entries && i < t->count; ++i) {
+        const op_entry *e = &t->entries[i];
+        if (e->rets) entry_destroy(rt, e);
+        if (e->variant != VARIANT_FUNCTIONAL) rt_free(rt, (void *)e->schema);
+    }
     rt_free(rt, t->entries);
     rt_free(rt, t->arena);
     rt_free(rt, (void *)t->by_name);
@@ -235,7 +243,7 @@ const wick_op *wick_op_at(wick_runtime *rt, int index) {
 
 void wick_op_describe(const wick_op *op, wick_op_info *out) {
     bool composite = op_is_transparent(op->def) && !(op->def->flags & NOT_DIFFERENTIABLE);
-    *out = (wick_op_info){sizeof *out, op->def->flags, op->def->kind, op->name, op->def->schema,
+    *out = (wick_op_info){sizeof *out, op->def->flags, op->def->kind, op->name, op->schema,
                           op->nargs, op->nrets, op->def->grad || composite};
 }
 

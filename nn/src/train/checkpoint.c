@@ -115,5 +115,5 @@ wick_status *checkpoint_load(wick_trainer *t) {
     if (!status && !restore(c, t, file)) status = wick_status_take(c);
     wick_safetensors_close(file);
     if (!status) return NULL;
-    return wick_status_wrap(status, __FILE__, __LINE__, "cannot resume from %s: %s", path, wick_status_message(status));
+    return wick_status_wrap(status, __FILE__, __LINE__, "cannot resume: %s", wick_status_message(status));
 }

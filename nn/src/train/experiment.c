@@ -182,9 +182,18 @@ static wick_status *choose_loss(wick_experiment *e) {
                              e->class_targets ? "classes" : "values");
 }
 
+/* [model] input, else [data] shape; both may be there if they hold as many elements. */
 static wick_status *choose_shape(wick_experiment *e) {
+    int ndim;
+    wick_dim sizes[WICK_MODEL_DIMS];
     WICK_TRY(wick_config_shape(e->config, "model", "input", &e->ndim, e->sizes));
-    return e->ndim ? NULL : wick_config_shape(e->config, "data", "shape", &e->ndim, e->sizes);
+    WICK_TRY(wick_config_shape(e->config, "data", "shape", &ndim, sizes));
+    if (ndim && e->ndim && wick_dim_product(sizes, ndim) != wick_dim_product(e->sizes, e->ndim))
+        return wick_config_error(e->config, "model", "input", "does not hold as many elements as [data] shape");
+    if (e->ndim) return NULL;
+    e->ndim = ndim;
+    memcpy(e->sizes, sizes, sizeof *sizes * (size_t)ndim);
+    return NULL;
 }
 
 static wick_status *check_outputs(const wick_experiment *e, int ndim, const wick_dim *sizes) {

@@ -190,7 +190,7 @@ static wick_status *measure_epoch(wick_trainer *t, bool *improved) {
     wick_optimizer_get(t->optimizer, 0, "lr", &m.lr);
     if (!isfinite(m.train_loss))
         return WICK_ERROR(WICK_FAILED_PRECONDITION,
-                          "the loss is %g after epoch %lld: try a smaller learning rate than %g", m.train_loss,
+                          "the loss is not finite after epoch %lld: try a smaller learning rate than %g",
                           (long long)t->epoch + 1, m.lr);
     if (t->e->test) {
         WICK_TRY(wick_experiment_evaluate(t->e, t->e->test, &test));

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# What the documents quote is what the tree holds: C code word by word, and every key of an INI. Usage: check_docs.sh [BUILD]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+failed=0
+complain() { echo "check_docs: $*" >&2; failed=1; }
+
+# blocks DOCUMENT: its C blocks, ended by a NUL each
+blocks() { awk '/^```c$/ { on = 1; next } /^```$/ { if (on) printf "%c", 0; on = 0 } on' "$1"; }
+
+# quotes DOCUMENT FILE: each C block of the document is a part of the file
+quotes() {
+    local block text
+    text=$(<"$2")
+    while IFS= read -r -d '' block; do
+        [[ $text == *"${block%$'\n'}"* ]] || complain "$1: not in $2: ${block%%$'\n'*} ..."
+    done < <(blocks "$1")
+}
+
+quotes README.md examples/hello.c
+[[ $(blocks README.md | tr -d '\0') == "$(<examples/hello.c)" ]] || complain "README.md does not show all of examples/hello.c"
+quotes docs/plugin-guide.md examples/plugin/tiny.c
+
+# Rows of the tables of keys: {"section", "key", ...
+while read -r section key; do
+    awk -v section="[$section]" -v key="\`$key\`" '
+        /^### / { here = index($0, section) > 0 }
+        here && index($0, key) { found = 1 }
+        END { exit !found }' docs/config.md || complain "docs/config.md: no key $key in [$section]"
+done < <(sed -n 's/^ *{"\([a-z.*]*\)", "\([a-z0-9_]*\)", WICK_CONFIG_.*/\1 \2/p' core/src/*.c nn/src/train/keys.c)
+exit $failed
