@@ -38,7 +38,8 @@ int run_eval(int argc, char **argv) {
     options o;
     session s;
     if (!parse_options("eval", argc, argv, "sdl", &o)) return EXIT_USAGE;
-    if (argc - optind != 1) return usage_error("eval", "wanted one run folder or INI file, got %d arguments", argc - optind);
+    if (argc - optind != 1)
+        return usage_error("eval", "wanted one run folder or INI file, got %d arguments", argc - optind);
     int code = session_open(&s, argv[optind], &o);
     if (!code) code = report(evaluate(&s, &o), EXIT_FAILED);
     session_close(&s);

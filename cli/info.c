@@ -16,8 +16,8 @@ static void print_device(wick_runtime *runtime, wick_device device) {
         wick_status_free(status);
         return;
     }
-    printf("  device %s: %s, %.1f GiB of memory, %.1f GiB free\n", name, info.name, (double)info.memory_bytes / (1 << 30),
-           (double)info.memory_free_bytes / (1 << 30));
+    printf("  device %s: %s, %.1f GiB of memory, %.1f GiB free\n", name, info.name,
+           (double)info.memory_bytes / (1 << 30), (double)info.memory_free_bytes / (1 << 30));
     if (*info.hardware_id) printf("    id %s\n", info.hardware_id);
     if (*info.features) printf("    features %s\n", info.features);
 }
@@ -51,7 +51,8 @@ int run_info(int argc, char **argv) {
     wick_status *status = wick_config_find(o.config, ini, sizeof ini);
     if (!status) status = make_runtime(&runtime);
     if (!status) status = wick_runtime_load_default(runtime, *ini ? ini : NULL);
-    printf("wick %s\nINI %s\n", WICK_VERSION_STRING, *ini ? ini : "(none: every plugin of the install folder is tried)");
+    printf("wick %s\nINI %s\n", WICK_VERSION_STRING,
+           *ini ? ini : "(none: every plugin of the install folder is tried)");
     for (int i = 0; runtime && (backend = wick_runtime_backend(runtime, i)) != NULL; ++i)
         print_backend(runtime, backend, o.why);
     int code = report(status, EXIT_FAILED);

@@ -4,12 +4,12 @@
 #include <stdarg.h>
 
 static const struct option known[] = {
-    {"set", required_argument, NULL, 's'},     {"config", required_argument, NULL, 'c'},
-    {"out", required_argument, NULL, 'o'},     {"data", required_argument, NULL, 'd'},
-    {"labels", required_argument, NULL, 'l'},  {"backend", required_argument, NULL, 'b'},
-    {"format", required_argument, NULL, 'f'},  {"resume", no_argument, NULL, 'r'},
-    {"quiet", no_argument, NULL, 'q'},         {"why", no_argument, NULL, 'w'},
-    {"missing", no_argument, NULL, 'm'},       {NULL, 0, NULL, 0},
+    {"set", required_argument, NULL, 's'},    {"config", required_argument, NULL, 'c'},
+    {"out", required_argument, NULL, 'o'},    {"data", required_argument, NULL, 'd'},
+    {"labels", required_argument, NULL, 'l'}, {"backend", required_argument, NULL, 'b'},
+    {"format", required_argument, NULL, 'f'}, {"resume", no_argument, NULL, 'r'},
+    {"quiet", no_argument, NULL, 'q'},        {"why", no_argument, NULL, 'w'},
+    {"missing", no_argument, NULL, 'm'},      {NULL, 0, NULL, 0},
 };
 
 int usage_error(const char *name, const char *format, ...) {

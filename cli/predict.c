@@ -27,7 +27,8 @@ static void print_values(const char *file, int64_t i, const wick_evaluation *r, 
 /* Names with quotes and the like are written so that both formats stay readable. */
 static void plain_name(const char *path, char *out, size_t bytes) {
     size_t n = 0;
-    for (; *path && n + 1 < bytes; ++path) out[n++] = strchr("\",\\", *path) || (unsigned char)*path < ' ' ? '_' : *path;
+    for (; *path && n + 1 < bytes; ++path)
+        out[n++] = strchr("\",\\", *path) || (unsigned char)*path < ' ' ? '_' : *path;
     out[n] = 0;
 }
 
@@ -55,7 +56,7 @@ static wick_status *predict(session *s, char **files, int n, bool json) {
     if (!status) status = session_load_model(s, e);
     if (!status && !json)
         printf(wick_loss_has_classes(wick_loss_kind_of(wick_experiment_loss(e))) ? "file,sample,class,probability\n"
-                                                                                  : "file,sample,values\n");
+                                                                                 : "file,sample,values\n");
     for (int i = 0; i < n && !status; ++i) status = predict_file(e, files[i], json);
     wick_experiment_free(e);
     return status;
@@ -70,7 +71,8 @@ int run_predict(int argc, char **argv) {
         return usage_error("predict", "--format is '%s', wanted csv or json", o.format);
     int code = session_open(&s, argv[optind], &o);
     if (!code)
-        code = report(predict(&s, argv + optind + 1, argc - optind - 1, o.format && !strcmp(o.format, "json")), EXIT_FAILED);
+        code = report(predict(&s, argv + optind + 1, argc - optind - 1, o.format && !strcmp(o.format, "json")),
+                      EXIT_FAILED);
     session_close(&s);
     return code;
 }

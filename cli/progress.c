@@ -78,8 +78,10 @@ static void show_saved(progress *p, const wick_train_event *e) {
 }
 
 void progress_event(void *user, const wick_train_event *event) {
-    static void (*const show[])(progress *, const wick_train_event *) = {
-        [WICK_TRAIN_BEGIN] = show_begin, [WICK_TRAIN_BATCH] = show_batch, [WICK_TRAIN_EPOCH] = show_epoch,
-        [WICK_TRAIN_SAVED] = show_saved, [WICK_TRAIN_END] = show_end};
+    static void (*const show[])(progress *, const wick_train_event *) = {[WICK_TRAIN_BEGIN] = show_begin,
+                                                                         [WICK_TRAIN_BATCH] = show_batch,
+                                                                         [WICK_TRAIN_EPOCH] = show_epoch,
+                                                                         [WICK_TRAIN_SAVED] = show_saved,
+                                                                         [WICK_TRAIN_END] = show_end};
     show[event->kind](user, event);
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What the documents quote is what the tree holds: C code word by word, and every key of an INI. Usage: check_docs.sh [BUILD]
+# What the documents quote is what the tree holds: C code word by word, and every key of an INI. Usage: check_docs.sh BUILD
 set -euo pipefail
+build=$(realpath "${1:?usage: check_docs.sh BUILD}")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 failed=0
 complain() { echo "check_docs: $*" >&2; failed=1; }
@@ -21,11 +22,13 @@ quotes README.md examples/hello.c
 [[ $(blocks README.md | tr -d '\0') == "$(<examples/hello.c)" ]] || complain "README.md does not show all of examples/hello.c"
 quotes docs/plugin-guide.md examples/plugin/tiny.c
 
-# Rows of the tables of keys: {"section", "key", ...
+# "section key" of every key that the command prints
+keys() { "$build/bin/wick" help train --keys | awk '/^Layers of/ { exit } /^\[/ { section = $1 } /^  / && section { print section, $1 }'; }
+
 while read -r section key; do
-    awk -v section="[$section]" -v key="\`$key\`" '
+    awk -v section="$section" -v key="| \`$key\` |" '
         /^### / { here = index($0, section) > 0 }
         here && index($0, key) { found = 1 }
-        END { exit !found }' docs/config.md || complain "docs/config.md: no key $key in [$section]"
-done < <(sed -n 's/^ *{"\([a-z.*]*\)", "\([a-z0-9_]*\)", WICK_CONFIG_.*/\1 \2/p' core/src/*.c nn/src/train/keys.c)
+        END { exit !found }' docs/config.md || complain "docs/config.md: no key $key in $section"
+done < <(keys | sort -u)
 exit $failed

@@ -127,6 +127,7 @@ wick_tensor *saved_unpack(context_impl *c, wick_node *node, int slot);
 /* ---- views and in-place writes (view.c) ---- */
 typedef struct geometry {
     int ndim;
+    uint16_t dtype, flags;
     int64_t offset;
     wick_dim *sizes, *strides; /* behind the struct */
 } geometry;

@@ -8,7 +8,7 @@ geometry *geometry_of(wick_runtime *rt, const wick_tensor *t) {
     size_t bytes = sizeof(wick_dim) * t->ndim;
     geometry *g = rt_alloc(rt, sizeof *g + 2 * bytes);
     if (!g) return NULL;
-    *g = (geometry){t->ndim, t->offset, (wick_dim *)(g + 1), (wick_dim *)(g + 1) + t->ndim};
+    *g = (geometry){t->ndim, t->dtype, t->flags, t->offset, (wick_dim *)(g + 1), (wick_dim *)(g + 1) + t->ndim};
     memcpy(g->sizes, t->sizes, bytes);
     memcpy(g->strides, t->strides, bytes);
     return g;
@@ -21,6 +21,54 @@ void view_track(context_impl *c, tensor_impl *view, tensor_impl *self) {
     view->view_mode = self->view_mode ? self->view_mode : c->modes.grad ? VIEW_DEFAULT : VIEW_NO_GRAD;
     view->attr_version = wick_version(&view->pub);
     view->pub.keys |= WICK_KEY(AUTOGRAD); /* its base may come to need a gradient */
+}
+
+static bool is_complex(unsigned dtype) { return wick_dtype_is_complex((wick_dtype)dtype); }
+
+static wick_tensor *strided(context_impl *c, wick_tensor *t, const wick_dim *sizes, const wick_dim *strides, int ndim,
+                            int64_t offset) {
+    wick_as_strided_options at = WICK_AS_STRIDED_OPTIONS_INIT;
+    at.storage_offset = &offset;
+    return wick_as_strided(PUB(c), t, sizes, (size_t)ndim, strides, (size_t)ndim, &at);
+}
+
+/* A complex view of real memory: pairs, then numbers. */
+static wick_tensor *view_pairs(context_impl *c, wick_tensor *base, const geometry *g, int64_t origin) {
+    wick_dim sizes[WICK_MAX_DIMS + 1], strides[WICK_MAX_DIMS + 1];
+    for (int i = 0; i < g->ndim; ++i) sizes[i] = g->sizes[i], strides[i] = 2 * g->strides[i];
+    sizes[g->ndim] = 2, strides[g->ndim] = 1;
+    return wick_view_as_complex(PUB(c), strided(c, base, sizes, strides, g->ndim + 1, 2 * g->offset - origin));
+}
+
+/* What `g` shows of `base`, by recorded operators. `origin`: base's offset when g was taken, less the one it has now. */
+static wick_tensor *view_again(context_impl *c, wick_tensor *base, const geometry *g, int64_t origin) {
+    wick_tensor *t;
+    if (is_complex(g->dtype) && !is_complex(base->dtype))
+        t = view_pairs(c, base, g, origin);
+    else if (is_complex(base->dtype) && !is_complex(g->dtype))
+        t = strided(c, wick_view_as_real(PUB(c), base), g->sizes, g->strides, g->ndim, g->offset - 2 * origin);
+    else
+        t = strided(c, base, g->sizes, g->strides, g->ndim, g->offset - origin);
+    if (g->flags & WICK_TENSOR_CONJ) t = wick_conj(PUB(c), t);
+    return g->flags & WICK_TENSOR_NEG ? wick__neg_view(PUB(c), t) : t;
+}
+
+/* A view that reads its base in another dtype or with another sign: its history is that of a view taken now. */
+static wick_node *node_of_reading(context_impl *c, tensor_impl *view) {
+    wick_modes modes = wick_set_grad_enabled(PUB(c), true);
+    wick_scope scope = wick_scope_open(PUB(c));
+    geometry now = {view->pub.ndim, view->pub.dtype, view->pub.flags, view->pub.offset, (wick_dim *)view->pub.sizes,
+                    (wick_dim *)view->pub.strides};
+    wick_tensor *again = view_again(c, &view->base->pub, &now, 0);
+    wick_node *node = again && impl(again)->grad_fn ? node_retain(impl(again)->grad_fn) : NULL;
+    wick_scope_close(PUB(c), scope);
+    wick_modes_set(PUB(c), modes);
+    return node;
+}
+
+static bool reads_otherwise(const tensor_impl *view) {
+    const uint16_t lazy = WICK_TENSOR_CONJ | WICK_TENSOR_NEG;
+    return view->pub.dtype != view->base->pub.dtype || ((view->pub.flags ^ view->base->pub.flags) & lazy);
 }
 
 /* A node AsStridedBackward that leads from the view's place in the base to the base's history. */
@@ -52,7 +100,7 @@ wick_node *tensor_grad_fn(context_impl *c, tensor_impl *t) {
     if (now == t->attr_version) return t->grad_fn;
     bool base_needs = t->base->requires_grad || t->base->grad_fn;
     if (!base_needs || !wick_dtype_is_differentiable((wick_dtype)t->pub.dtype)) return t->grad_fn;
-    wick_node *node = node_of_view(c, t);
+    wick_node *node = reads_otherwise(t) ? node_of_reading(c, t) : node_of_view(c, t);
     if (!node) return NULL;
     bool ok = tensor_set_history(c, t, node, 0);
     node_release(node, c);
@@ -84,11 +132,7 @@ static bool copy_slices_apply(wick_node *node, context_impl *pub, wick_tensor **
     wick_tensor *whole = wick_empty_strided(c, p->base->sizes, (size_t)p->base->ndim, p->base->strides,
                                             (size_t)p->base->ndim, &options);
     wick_copy_(c, whole, gout[0], NULL);
-    const int64_t offset = p->view->offset - p->base->offset;
-    wick_as_strided_options at = WICK_AS_STRIDED_OPTIONS_INIT;
-    at.storage_offset = &offset;
-    wick_tensor *slice = wick_as_strided(c, whole, p->view->sizes, (size_t)p->view->ndim, p->view->strides,
-                                         (size_t)p->view->ndim, &at);
+    wick_tensor *slice = view_again(pub, whole, p->view, p->base->offset);
     wick_tensor *written = wick_clone(c, slice, NULL);
     if (!written || !p->inner->cls->apply(p->inner, pub, &written, gin)) return false;
     if (gin[0])

@@ -6,10 +6,35 @@
 #include "rows.h"
 
 /* Arguments of the Adams; SGD's are below. */
-enum { SELF, GRADS, EXP_AVGS, EXP_AVG_SQS, MAX_EXP_AVG_SQS, STEPS, LR, BETA1, BETA2, DECAY, EPS, AMSGRAD, MAXIMIZE,
-       GRAD_SCALE, FOUND_INF };
-enum { SGD_BUFFERS = 2, SGD_DECAY, SGD_MOMENTUM, SGD_LR, SGD_DAMPENING, SGD_NESTEROV, SGD_MAXIMIZE, SGD_FIRST,
-       SGD_GRAD_SCALE, SGD_FOUND_INF };
+enum {
+    SELF,
+    GRADS,
+    EXP_AVGS,
+    EXP_AVG_SQS,
+    MAX_EXP_AVG_SQS,
+    STEPS,
+    LR,
+    BETA1,
+    BETA2,
+    DECAY,
+    EPS,
+    AMSGRAD,
+    MAXIMIZE,
+    GRAD_SCALE,
+    FOUND_INF
+};
+enum {
+    SGD_BUFFERS = 2,
+    SGD_DECAY,
+    SGD_MOMENTUM,
+    SGD_LR,
+    SGD_DAMPENING,
+    SGD_NESTEROV,
+    SGD_MAXIMIZE,
+    SGD_FIRST,
+    SGD_GRAD_SCALE,
+    SGD_FOUND_INF
+};
 
 static wick_tensor *item(const wick_value *list, uint32_t i) { return list->as.tensors[i]; }
 
@@ -24,11 +49,13 @@ static wick_status *check_lists(op_infer *ix, const uint8_t *lists, int n) {
     for (int k = 0; k < n; ++k) {
         const wick_value *list = &ix->args[lists[k]];
         if (list->count != self->count)
-            return WICK_ERROR(WICK_INVALID_ARGUMENT, "list %d has %u tensors, wanted %u", lists[k], list->count, self->count);
+            return WICK_ERROR(WICK_INVALID_ARGUMENT, "list %d has %u tensors, wanted %u", lists[k], list->count,
+                              self->count);
         for (uint32_t i = 0; i < list->count; ++i) {
             const wick_tensor *t = item(list, i), *p = item(self, i);
             if (!alike(t, p))
-                return WICK_ERROR(WICK_INVALID_ARGUMENT, "tensor %u of list %d has another shape than the parameter", i, lists[k]);
+                return WICK_ERROR(WICK_INVALID_ARGUMENT, "tensor %u of list %d has another shape than the parameter", i,
+                                  lists[k]);
             if (!wick_is_contiguous(t) || t->dtype != item(self, 0)->dtype || !wick_device_equal(t->device, p->device))
                 ix->decompose = true;
         }
@@ -94,7 +121,8 @@ static void adam_one(wick_context *c, const wick_value *args, uint32_t i, bool d
     wick_addcmul_options o = WICK_ADDCMUL_OPTIONS_INIT;
     o.value = REAL(1 - F(BETA2));
     wick_addcmul_(c, wick_mul_scalar_(c, v, REAL(F(BETA2))), grad, grad, &o);
-    if (args[AMSGRAD].as.i) v = wick_maximum_out(c, item(&args[MAX_EXP_AVG_SQS], i), v, item(&args[MAX_EXP_AVG_SQS], i));
+    if (args[AMSGRAD].as.i)
+        v = wick_maximum_out(c, item(&args[MAX_EXP_AVG_SQS], i), v, item(&args[MAX_EXP_AVG_SQS], i));
     wick_tensor *root = wick_sqrt(c, bias_correction(c, step, F(BETA2)));
     wick_tensor *denominator = wick_add_scalar_(c, wick_div_(c, wick_sqrt(c, v), root), REAL(F(EPS)), NULL);
     wick_tensor *update = wick_div_(c, wick_div(c, m, bias_correction(c, step, F(BETA1))), denominator);

@@ -37,6 +37,31 @@ static wick_tensor *many_shapes(wick_tensor *x, wick_tensor *w, wick_tensor *dee
     return wick_add(C, SUM(wick_tanh(C, joined)), SUM(high), NULL);
 }
 
+static bool square_forward(wick_function_call *call, wick_context *c, wick_tensor *const *in, int n, wick_tensor **out,
+                           int m) {
+    out[0] = wick_mul(c, in[0], in[0]);
+    return wick_function_save(call, (wick_tensor *[]){in[0], out[0]}, 2);
+}
+static bool square_backward(wick_function_call *call, wick_context *c, wick_tensor *const *grads, int m, wick_tensor **out,
+                            int n) {
+    out[0] = SCALED(wick_mul(c, grads[0], wick_function_saved(call, c, 0)), 2);
+    return true;
+}
+
+/* A custom function, a retained gradient that moves, a complex base written to through its real part, anomaly mode. */
+static wick_tensor *rare_paths(wick_tensor *w) {
+    static const wick_function square = {sizeof square, "Square", square_forward, square_backward, NULL};
+    wick_modes modes = wick_set_anomaly(C, true);
+    wick_tensor *y = NULL, *z;
+    wick_function_apply(C, &square, NULL, &w, 1, &y, 1);
+    if (y) wick_retain_grad(C, y);
+    if (y) wick_mul_(C, y, w);
+    z = wick_to_dtype(C, y, WICK_C128, NULL);
+    if (z) wick_mul_(C, wick_real(C, z), w);
+    wick_modes_set(C, modes);
+    return SUM(wick_real(C, wick_mul(C, z, wick_conj(C, z))));
+}
+
 static wick_tensor *look(void *user, wick_context *c, wick_tensor *grad) { return wick_mul_scalar(c, grad, wick_value_float(1)); }
 
 static void *keep(void *user, wick_context *c, wick_tensor *t) { return wick_keep(c, t); }
@@ -52,6 +77,8 @@ static void training_step(wick_tensor *x, wick_tensor *w, wick_tensor *deep) {
     wick_tensor *again = many_shapes(x, w, deep), *slope = NULL;
     wick_saved_hooks_pop(C);
     if (again) wick_grad(C, &again, NULL, 1, &w, 1, 0, &slope);
+    wick_tensor *rare = rare_paths(w);
+    if (rare) wick_backward(C, rare);
     wick_modes modes = wick_no_grad(C);
     if (!wick_failed(C)) wick_sub_(C, w, wick_grad_of(w), NULL);
     wick_modes_set(C, modes);

@@ -98,6 +98,26 @@ static void test_broadcast_inputs_are_summed(void **state) {
     ASSERT_SIZES(wick_grad_of(column), 3, 1);
 }
 
+static void test_lists(void **state) {
+    wick_tensor *x = LEAF(1, 2), *y = LEAF(3), *parts[] = {x, T(9), y, x}, *const *halves;
+    wick_tensor *joined = wick_cat(C, parts, 4, NULL);
+    assert_int_equal(wick_split(C, joined, 3, NULL, &halves), 2);
+    backward_sum(wick_mul(C, halves[1], T(10, 20, 30)));
+    ASSERT_GRAD(x, 20, 30);
+    ASSERT_GRAD(y, 10);
+}
+
+static void test_several_results(void **state) {
+    wick_tensor *x = grad_leaf(MATRIX(2, 3, 1, 5, 2, 6, 4, 3)), *indices;
+    wick_tensor *best = wick_max_dim(C, x, 1, NULL, &indices);
+    assert_true(wick_requires_grad(best) && !wick_requires_grad(indices));
+    backward_sum(wick_mul(C, best, T(10, 20)));
+    ASSERT_GRAD(x, 0, 10, 0, 20, 0, 0);
+    wick_set_grad(C, x, NULL);
+    backward_sum(wick_mul(C, wick_sort(C, x, NULL, &indices), MATRIX(2, 3, 1, 2, 3, 4, 5, 6)));
+    ASSERT_GRAD(x, 1, 3, 2, 6, 5, 4);
+}
+
 static void test_gradient_has_the_dtype_of_its_leaf(void **state) {
     wick_tensor *half = grad_leaf(wick_to_dtype(C, T(1, 2), WICK_F32, NULL));
     backward_sum(wick_mul(C, half, T(3, 4)));
@@ -383,7 +403,7 @@ int main(void) {
         CASE(test_requires_grad_taken_back), CASE(test_comparisons_need_no_gradient), CASE(test_backward),
         CASE(test_two_backwards_accumulate), CASE(test_gradients_do_not_share_memory),
         CASE(test_gradients_do_not_share_memory_under_create_graph), CASE(test_diamond), CASE(test_same_root_twice),
-        CASE(test_backward_from_a_leaf), CASE(test_broadcast_inputs_are_summed),
+        CASE(test_backward_from_a_leaf), CASE(test_broadcast_inputs_are_summed), CASE(test_lists), CASE(test_several_results),
         CASE(test_gradient_has_the_dtype_of_its_leaf), CASE(test_set_grad_checks), CASE(test_retain_grad),
         CASE(test_retain_grad_follows_inplace_writes), CASE(test_retain_grad_of_a_tensor_that_dies),
         CASE(test_retain_grad_without_gradient_fails), CASE(test_second_backward_fails), CASE(test_retain_graph),

@@ -137,6 +137,38 @@ static void test_second_derivative_through_a_write(void **state) {
     ASSERT_GRAD(x, 4);
 }
 
+/* ---- views that read their base otherwise ---- */
+static wick_tensor *complex_of(double a, double b, double c, double d) {
+    return wick_tensor_from_host(C, (double[]){a, b, c, d}, WICK_C128, 1, (wick_dim[]){2}, CPU);
+}
+static wick_tensor *parts_of(wick_tensor *t) { return wick_reshape(C, wick_view_as_real(C, t), DIMS(4)); }
+
+static void test_write_to_the_real_part(void **state) {
+    wick_tensor *z = grad_leaf(complex_of(1, 2, 3, 4)), *y = wick_mul(C, z, T(1, 1)), *imaginary = wick_imag(C, y);
+    wick_mul_(C, wick_real(C, y), T(10, 20));
+    ASSERT_VALUES(parts_of(y), 10, 2, 60, 4);
+    backward_sum(wick_add(C, wick_mul(C, parts_of(y), T(1, 2, 3, 4)), wick_sum(C, imaginary, NULL), NULL));
+    ASSERT_VALUES(parts_of(wick_grad_of(z)), 10, 2 + 4, 60, 4 + 4);
+}
+
+static void test_write_to_a_complex_view(void **state) {
+    wick_tensor *x = LEAF(0, 1, 2, 3, 4), *y = SCALED(x, 1);
+    wick_tensor *pairs = wick_reshape(C, part(y, 1, 4), DIMS(2, 2)), *z;
+    assert_true(wick_shares_storage(pairs, y));
+    z = wick_view_as_complex(C, wick_as_strided(C, y, DIMS(2, 2), DIMS(2, 1), NULL)); /* 0+1i, 2+3i */
+    wick_mul_(C, z, complex_of(0, 1, 0, 1));
+    ASSERT_VALUES(y, -1, 0, -3, 2, 4);
+    backward_sum(wick_mul(C, y, T(1, 2, 3, 4, 5)));
+    ASSERT_GRAD(x, 2, -1, 4, -3, 5);
+}
+
+static void test_conjugate_of_a_written_base(void **state) {
+    wick_tensor *z = grad_leaf(complex_of(1, 2, 3, 4)), *y = wick_mul(C, z, T(1, 1)), *bar = wick_conj(C, y);
+    wick_mul_(C, y, T(2, 3));
+    backward_sum(wick_mul(C, parts_of(wick_resolve_conj(C, bar)), T(1, 10, 100, 1000)));
+    ASSERT_VALUES(parts_of(wick_grad_of(z)), 2, -20, 300, -3000);
+}
+
 /* ---- what may not be written to ---- */
 static void test_write_to_a_leaf_fails(void **state) {
     wick_tensor *x = LEAF(1, 2);
@@ -177,8 +209,9 @@ static void test_times_itself(void **state) {
     ASSERT_VALUES(y, 4, 9);
     assert_false(backward_sum(y));
     assert_failed("modified by an inplace operation");
-    y = SCALED(x, 1);
-    wick_mul_(C, y, part(y, 0, 1)); /* shares its storage: kept without closing a circle */
+    wick_tensor *m = SCALED(grad_leaf(MATRIX(2, 2, 1, 2, 3, 4)), 1);
+    wick_mul_(C, m, wick_narrow(C, m, 1, 0, 1)); /* kept without closing a circle */
+    ASSERT_VALUES(m, 1, 2, 9, 12);
 }
 
 static void test_out_refuses_gradients(void **state) {
@@ -213,7 +246,8 @@ int main(void) {
         CASE(test_write_through_a_view_of_a_view), CASE(test_gradient_enters_through_a_view),
         CASE(test_overwriting_stops_the_gradient), CASE(test_write_that_saves_its_result_through_a_view),
         CASE(test_written_view_without_backward_is_freed), CASE(test_second_backward_through_a_written_view_fails),
-        CASE(test_write_that_saves_self), CASE(test_second_derivative_through_a_write), CASE(test_write_to_a_leaf_fails),
+        CASE(test_write_that_saves_self), CASE(test_second_derivative_through_a_write), CASE(test_write_to_the_real_part),
+        CASE(test_write_to_a_complex_view), CASE(test_conjugate_of_a_written_base), CASE(test_write_to_a_leaf_fails),
         CASE(test_changed_result_is_found), CASE(test_changed_input_is_found),
         CASE(test_changes_through_views_and_aliases_are_found), CASE(test_times_itself),
         CASE(test_out_refuses_gradients), CASE(test_views_made_without_gradient),

@@ -22,7 +22,7 @@ static void test_lookup(void **state) {
     assert_null(wick_op_find(RT, "no_such_operator"));
     wick_op_describe(op("add_.Tensor"), &info);
     assert_string_equal(info.name, "add_.Tensor");
-    assert_string_equal(info.schema, "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor");
+    assert_string_equal(info.schema, "add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)");
     assert_int_equal(info.nargs, 3);
     assert_int_equal(info.differentiable, 1);
 }

@@ -39,7 +39,8 @@ static void test_bad_arrays(void **state) {
     wick_array x = WICK_ARRAY_INIT, y = WICK_ARRAY_INIT;
     expect_ok(wick_array_create(WICK_U8, 2, (wick_dim[]){4, 2}, "x", &x));
     expect_ok(wick_array_create(WICK_F64, 1, (wick_dim[]){3}, "y", &y));
-    expect_error(wick_dataset_from_arrays(&x, &y, NULL, "a.csv", &d), WICK_DATA_LOSS, "a.csv: got 3 targets of f64, wanted 4");
+    expect_error(wick_dataset_from_arrays(&x, &y, NULL, "a.csv", &d), WICK_DATA_LOSS,
+                 "a.csv: got 3 targets of f64, wanted 4");
     expect_ok(wick_array_create(WICK_U8, 2, (wick_dim[]){2, 2}, "x", &x));
     expect_ok(wick_array_create(WICK_F64, 1, (wick_dim[]){2}, "y", &y));
     ((double *)y.data)[0] = 0, ((double *)y.data)[1] = 1.5;
@@ -188,9 +189,9 @@ static void test_bad_options(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arrays),         cmocka_unit_test(test_bad_arrays),
-        cmocka_unit_test(test_split),          cmocka_unit_test(test_workers_do_not_matter),
-        cmocka_unit_test(test_resume),         cmocka_unit_test(test_failing_source),
+        cmocka_unit_test(test_arrays),      cmocka_unit_test(test_bad_arrays),
+        cmocka_unit_test(test_split),       cmocka_unit_test(test_workers_do_not_matter),
+        cmocka_unit_test(test_resume),      cmocka_unit_test(test_failing_source),
         cmocka_unit_test(test_bad_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,10 +9,10 @@ static wick_module *small_net(wick_context *c) {
     wick_nn_conv_options padded = WICK_NN_CONV_OPTIONS_INIT;
     padded.padding[0] = padded.padding[1] = 1;
     return wick_nn_sequential(c,
-                              (wick_module *[]){wick_nn_conv2d(c, 1, 4, 3, 3, &padded), wick_nn_batch_norm2d(c, 4, NULL),
-                                                wick_nn_relu(c), wick_nn_max_pool2d(c, 2, 2, NULL),
-                                                wick_nn_flatten(c, 1, -1), wick_nn_dropout(c, 0.5),
-                                                wick_nn_linear(c, 64, 3, NULL)},
+                              (wick_module *[]){wick_nn_conv2d(c, 1, 4, 3, 3, &padded),
+                                                wick_nn_batch_norm2d(c, 4, NULL), wick_nn_relu(c),
+                                                wick_nn_max_pool2d(c, 2, 2, NULL), wick_nn_flatten(c, 1, -1),
+                                                wick_nn_dropout(c, 0.5), wick_nn_linear(c, 64, 3, NULL)},
                               7);
 }
 
@@ -138,7 +138,8 @@ static void test_state_round_trip(void **state) {
     const char *path = scratch_path("net.safetensors");
     wick_module *a = small_net(f.c), *b = small_net(f.c);
     expect_ok(wick_module_save(f.c, a, path));
-    assert_memory_not_equal(wick_data(wick_module_find(a, "6.weight")), wick_data(wick_module_find(b, "6.weight")), 768);
+    assert_memory_not_equal(wick_data(wick_module_find(a, "6.weight")), wick_data(wick_module_find(b, "6.weight")),
+                            768);
     assert_true(wick_module_load(f.c, b, path, 0, NULL));
     assert_memory_equal(wick_data(wick_module_find(a, "6.weight")), wick_data(wick_module_find(b, "6.weight")), 768);
     assert_true(wick_requires_grad(wick_module_find(b, "6.weight")));
@@ -151,12 +152,15 @@ static void test_state_that_does_not_fit(void **state) {
     fixture f = fixture_open();
     const char *path = scratch_path("misfit.safetensors");
     wick_load_report report = WICK_LOAD_REPORT_INIT;
-    wick_module *a = wick_nn_sequential(f.c, (wick_module *[]){wick_nn_linear(f.c, 4, 3, NULL), wick_nn_linear(f.c, 3, 2, NULL)}, 2);
-    wick_module *b = wick_nn_sequential(f.c, (wick_module *[]){wick_nn_linear(f.c, 4, 3, NULL), wick_nn_relu(f.c), wick_nn_linear(f.c, 3, 2, NULL)}, 3);
+    wick_module *a =
+        wick_nn_sequential(f.c, (wick_module *[]){wick_nn_linear(f.c, 4, 3, NULL), wick_nn_linear(f.c, 3, 2, NULL)}, 2);
+    wick_module *b = wick_nn_sequential(
+        f.c, (wick_module *[]){wick_nn_linear(f.c, 4, 3, NULL), wick_nn_relu(f.c), wick_nn_linear(f.c, 3, 2, NULL)}, 3);
     wick_module *d = wick_nn_sequential(f.c, (wick_module *[]){wick_nn_linear(f.c, 4, 5, NULL)}, 1);
     expect_ok(wick_module_save(f.c, a, path));
     assert_false(wick_module_load(f.c, b, path, 0, NULL));
-    expect_error(wick_status_take(f.c), WICK_INVALID_ARGUMENT, "missing: 2.weight, 2.bias; unexpected: 1.bias, 1.weight");
+    expect_error(wick_status_take(f.c), WICK_INVALID_ARGUMENT,
+                 "missing: 2.weight, 2.bias; unexpected: 1.bias, 1.weight");
     assert_true(wick_module_load(f.c, b, path, WICK_LOAD_PARTIAL, &report));
     assert_int_equal(report.missing_count, 2);
     assert_string_equal(report.unexpected[0], "1.bias");

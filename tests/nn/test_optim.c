@@ -103,8 +103,10 @@ static void test_lists(void **state) {
         wick_set_grad(f.c, strided[i], i == 4 ? NULL : g);
     }
     for (size_t k = 0; k < COUNT(goldens); ++k) {
-        wick_optimizer *a = wick_optimizer_create(f.c, goldens[k].name, plain, N, goldens[k].options, option_count(&goldens[k]));
-        wick_optimizer *b = wick_optimizer_create(f.c, goldens[k].name, strided, N, goldens[k].options, option_count(&goldens[k]));
+        wick_optimizer *a =
+            wick_optimizer_create(f.c, goldens[k].name, plain, N, goldens[k].options, option_count(&goldens[k]));
+        wick_optimizer *b =
+            wick_optimizer_create(f.c, goldens[k].name, strided, N, goldens[k].options, option_count(&goldens[k]));
         for (int step = 0; step < 3; ++step) assert_true(wick_optimizer_step(f.c, a) && wick_optimizer_step(f.c, b));
         for (int i = 0; i < N; ++i) {
             wick_allclose_options near = WICK_ALLCLOSE_OPTIONS_INIT;
@@ -181,11 +183,13 @@ static void test_groups_and_options(void **state) {
     fixture_close(&f);
 }
 
-static bool fail_forward(wick_function_call *call, wick_context *c, wick_tensor *const *in, int n, wick_tensor **out, int m) {
+static bool fail_forward(wick_function_call *call, wick_context *c, wick_tensor *const *in, int n, wick_tensor **out,
+                         int m) {
     out[0] = wick_clone(c, in[0], NULL);
     return out[0] != NULL;
 }
-static bool fail_backward(wick_function_call *call, wick_context *c, wick_tensor *const *g, int n, wick_tensor **gin, int m) {
+static bool fail_backward(wick_function_call *call, wick_context *c, wick_tensor *const *g, int n, wick_tensor **gin,
+                          int m) {
     return !wick_fail(c, WICK_ERROR(WICK_UNSUPPORTED, "broken on purpose"));
 }
 
@@ -200,7 +204,8 @@ static void test_partial_gradients_are_refused(void **state) {
     expect_error(wick_status_take(f.c), WICK_UNSUPPORTED, "broken on purpose");
     if (wick_grad_is_partial(params[0]) || wick_grad_is_partial(params[1])) {
         assert_false(wick_optimizer_step(f.c, o));
-        expect_error(wick_status_take(f.c), WICK_FAILED_PRECONDITION, "a failed backward left the gradient of parameter");
+        expect_error(wick_status_take(f.c), WICK_FAILED_PRECONDITION,
+                     "a failed backward left the gradient of parameter");
     }
     assert_true(wick_optimizer_zero_grad(f.c, o) && wick_optimizer_step(f.c, o));
     wick_optimizer_free(o);
@@ -265,7 +270,8 @@ static void test_warmup(void **state) {
     wick_sgd_options sgd = WICK_SGD_OPTIONS_INIT;
     sgd.lr = 0.3;
     wick_optimizer *o = wick_sgd_create(f.c, &w, 1, &sgd);
-    wick_scheduler *s = wick_scheduler_create(f.c, "step", o, (wick_option[]){{"warmup", 2}, {"step_size", 2}, {"gamma", 0.5}}, 3);
+    wick_scheduler *s =
+        wick_scheduler_create(f.c, "step", o, (wick_option[]){{"warmup", 2}, {"step_size", 2}, {"gamma", 0.5}}, 3);
     for (size_t i = 0; i < COUNT(wanted); ++i, wick_scheduler_step(s)) {
         wick_optimizer_get(o, 0, "lr", &rate);
         assert_true(fabs(rate - wanted[i]) < 1e-12);
@@ -294,7 +300,8 @@ static void test_losses(void **state) {
     const float x[] = {0.5f, 2, -1}, y[] = {0, 0.5f, -1.2f};
     const int64_t target[] = {1};
     wick_device host = wick_runtime_host(f.rt);
-    wick_tensor *a = wick_tensor_from_host(f.c, x, WICK_F32, 1, &n, host), *b = wick_tensor_from_host(f.c, y, WICK_F32, 1, &n, host);
+    wick_tensor *a = wick_tensor_from_host(f.c, x, WICK_F32, 1, &n, host),
+                *b = wick_tensor_from_host(f.c, y, WICK_F32, 1, &n, host);
     for (size_t i = 0; i < COUNT(cases); ++i) {
         wick_loss *loss = wick_loss_create(f.c, cases[i].kind, NULL);
         assert_true(fabs(wick_item(f.c, wick_loss_compute(f.c, loss, a, b)) - cases[i].wanted) < 1e-6);

@@ -146,11 +146,10 @@ static tolerance dtype_tolerance(wick_dtype dtype) {
 }
 
 /* Where PyTorch rounds partial sums or intermediate results to the half-precision dtype and wick rounds once. */
-#define ROUNDS_OFTEN                                                                                                 \
-    "_adaptive_avg_pool2d _adaptive_avg_pool3d _batch_norm_with_update _embedding_bag_forward_only _log_softmax "    \
-    "_native_batch_norm_legit _trilinear _unsafe_masked_index_put_accumulate addbmm addr baddbmm convolution "       \
-    "native_batch_norm logit adaptive_avg_pool2d adaptive_avg_pool3d batch_norm log_softmax conv2d grid_sampler_2d " \
-    "grid_sample upsample_bicubic2d upsample_trilinear3d interpolate "
+#define ROUNDS_OFTEN                                                                                              \
+    "_adaptive_avg_pool2d _adaptive_avg_pool3d _batch_norm_with_update _embedding_bag_forward_only _log_softmax " \
+    "_native_batch_norm_legit _trilinear _unsafe_masked_index_put_accumulate addbmm addr baddbmm convolution "    \
+    "native_batch_norm logit adaptive_avg_pool2d adaptive_avg_pool3d batch_norm log_softmax conv2d "
 static const struct {
     const char *names; /* without prefix and overload, each with a blank behind it */
     uint32_t dtypes;
@@ -163,11 +162,6 @@ static const struct {
      WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_C64),
      {1e-5, 1e-4},
      "exp(b log a) magnifies rounding by b log a"},
-    {"_scaled_dot_product_flash_attention_for_cpu scaled_dot_product_attention ",
-     WICK_DTYPE_BIT(WICK_F32),
-     {1e-4, 1e-4},
-     "PyTorch's vectorized exp is approximate"},
-    {"_upsample_bilinear2d_aa interpolate ", WICK_DTYPE_BIT(WICK_U8), {0, 1}, "PyTorch's weights have 15 bits"},
     {"baddbmm ", WICK_DTYPE_BIT(WICK_C64), {5e-6, 1e-4}, "sums with cancellation"},
     {"digamma polygamma ", WICK_DTYPE_BIT(WICK_F32), {1e-4, 1e-4}, "ill-conditioned near the poles"},
     {"special_log_ndtr ", WICK_DTYPE_BIT(WICK_F32), {1e-5, 1e-4}, "ratio of two tails"},

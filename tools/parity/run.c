@@ -111,39 +111,6 @@ static bool place_is_right(const call_state *s, json_t *recorded_values) {
     return false;
 }
 
-/* ---- equal elements: any of their indices is right ---- */
-static bool returns_any_index(const call_state *s) {
-    static const char *const names[] = {"topk", "kthvalue", "mode", "median.dim", "nanmedian.dim"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i)
-        if (strcmp(names[i], s->info.name) == 0) return true;
-    return false;
-}
-
-static wick_tensor *call_one(const call_state *s, const char *name, const wick_value *args, int nargs) {
-    const wick_op *op = wick_op_find(s->k->p->runtime, name);
-    wick_value ret;
-    return op && wick_call(s->k->p->c, op, args, nargs, &ret, 1) ? ret.as.tensor : NULL;
-}
-
-/* What argument 0 has at the returned indices along `dim`; NULL on failure. */
-static wick_tensor *values_at_indices(const call_state *s) {
-    wick_tensor *self = s->args[0].as.tensor, *index = s->outs[1].as.tensor;
-    wick_value dim = wick_value_int(0);
-    for (int i = 0; i < s->info.nargs; ++i)
-        if (strcmp(s->schema[i].name, "dim") == 0) dim = s->args[i];
-    bool reduced = index->ndim < self->ndim;
-    if (reduced) index = call_one(s, "unsqueeze", (wick_value[]){wick_value_tensor(index), dim}, 2);
-    wick_tensor *t = call_one(s, "gather", (wick_value[]){s->args[0], dim, wick_value_tensor(index)}, 3);
-    return reduced ? call_one(s, "squeeze.dim", (wick_value[]){wick_value_tensor(t), dim}, 2) : t;
-}
-
-/* The recorded indices are another choice among equal elements. */
-static bool is_tie(const call_state *s, json_t *outs, size_t output) {
-    const char *expected, *got;
-    if (output != 1 || !returns_any_index(s)) return false;
-    return compare_tensor(s->k, json_array_get(outs, 0), values_at_indices(s), &expected, &got);
-}
-
 /* False: reported. */
 static bool compare_outputs(const call_state *s) {
     json_t *outs = json_object_get(s->k->json, "outs"), *item;
@@ -152,7 +119,7 @@ static bool compare_outputs(const call_state *s) {
     if (s->nouts == 0 && n == 1 && json_is_null(json_array_get(outs, 0))) return true; /* returns nothing */
     if ((size_t)s->nouts != n) return count_differs(s, n), false;
     json_array_foreach(outs, i, item) {
-        if (compare_value(s->k, item, &s->outs[i], &expected, &got) || is_tie(s, outs, i)) continue;
+        if (compare_value(s->k, item, &s->outs[i], &expected, &got)) continue;
         if (i == 1 && place_is_right(s, json_array_get(outs, 0))) continue;
         report_verdict(s->k, FAILED, arena_format(s->k->arena, "output %zu", i), expected, got);
         return false;

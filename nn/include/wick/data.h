@@ -19,9 +19,9 @@ typedef struct wick_dataset_info {
     int32_t ndim; /* of one sample's features */
     int64_t count;
     wick_dim sizes[WICK_SAMPLE_DIMS];
-    wick_dtype target_dtype;  /* I64: a class; F32: values; NONE: there are no targets */
-    int64_t target_elements;  /* of one sample */
-    int64_t classes;          /* 0 if targets are values or there are none */
+    wick_dtype target_dtype; /* I64: a class; F32: values; NONE: there are no targets */
+    int64_t target_elements; /* of one sample */
+    int64_t classes;         /* 0 if targets are values or there are none */
 } wick_dataset_info;
 #define WICK_DATASET_INFO_INIT \
     { sizeof(wick_dataset_info), 0, 0, {0}, WICK_DTYPE_NONE, 0, 0 }

@@ -60,25 +60,27 @@ typedef struct wick_nn_pool_options {
     int64_t padding[2];
     int64_t dilation[2]; /* maximum only */
 } wick_nn_pool_options;
-#define WICK_NN_POOL_OPTIONS_INIT \
-    { sizeof(wick_nn_pool_options), false, true, {0, 0}, {0, 0}, {1, 1} }
+#define WICK_NN_POOL_OPTIONS_INIT                                           \
+    {                                                                       \
+        sizeof(wick_nn_pool_options), false, true, {0, 0}, {0, 0}, { 1, 1 } \
+    }
 
 /* Activations: X(name, class, first argument, its default, second argument, its default); "" where there is none. */
-#define WICK_NN_ACTIVATIONS(X)                          \
-    X(relu, "ReLU", "", 0, "", 0)                       \
-    X(relu6, "ReLU6", "", 0, "", 0)                     \
-    X(gelu, "GELU", "", 0, "", 0)                       \
-    X(silu, "SiLU", "", 0, "", 0)                       \
-    X(mish, "Mish", "", 0, "", 0)                       \
-    X(tanh, "Tanh", "", 0, "", 0)                       \
-    X(sigmoid, "Sigmoid", "", 0, "", 0)                 \
-    X(selu, "SELU", "", 0, "", 0)                       \
-    X(hardswish, "Hardswish", "", 0, "", 0)             \
-    X(hardsigmoid, "Hardsigmoid", "", 0, "", 0)         \
+#define WICK_NN_ACTIVATIONS(X)                                \
+    X(relu, "ReLU", "", 0, "", 0)                             \
+    X(relu6, "ReLU6", "", 0, "", 0)                           \
+    X(gelu, "GELU", "", 0, "", 0)                             \
+    X(silu, "SiLU", "", 0, "", 0)                             \
+    X(mish, "Mish", "", 0, "", 0)                             \
+    X(tanh, "Tanh", "", 0, "", 0)                             \
+    X(sigmoid, "Sigmoid", "", 0, "", 0)                       \
+    X(selu, "SELU", "", 0, "", 0)                             \
+    X(hardswish, "Hardswish", "", 0, "", 0)                   \
+    X(hardsigmoid, "Hardsigmoid", "", 0, "", 0)               \
     X(leaky_relu, "LeakyReLU", "negative_slope", 0.01, "", 0) \
-    X(elu, "ELU", "alpha", 1, "", 0)                    \
-    X(softplus, "Softplus", "beta", 1, "threshold", 20) \
-    X(softmax, "Softmax", "dim", -1, "", 0)             \
+    X(elu, "ELU", "alpha", 1, "", 0)                          \
+    X(softplus, "Softplus", "beta", 1, "threshold", 20)       \
+    X(softmax, "Softmax", "dim", -1, "", 0)                   \
     X(log_softmax, "LogSoftmax", "dim", -1, "", 0)
 
 WICK_BEGIN_DECLS
@@ -96,9 +98,11 @@ WICK_API wick_module *wick_nn_conv_transpose2d(wick_context *c, int64_t in_chann
                                                int64_t kernel_height, int64_t kernel_width,
                                                const wick_nn_conv_options *options);
 /* [N, C] or [N, C, L], the same shape out. weight, bias, running_mean, running_var [C]; num_batches_tracked. */
-WICK_API wick_module *wick_nn_batch_norm1d(wick_context *c, int64_t channels, const wick_nn_batch_norm_options *options);
+WICK_API wick_module *wick_nn_batch_norm1d(wick_context *c, int64_t channels,
+                                           const wick_nn_batch_norm_options *options);
 /* [N, C, H, W], the same shape out. */
-WICK_API wick_module *wick_nn_batch_norm2d(wick_context *c, int64_t channels, const wick_nn_batch_norm_options *options);
+WICK_API wick_module *wick_nn_batch_norm2d(wick_context *c, int64_t channels,
+                                           const wick_nn_batch_norm_options *options);
 /* [*, shape], the same shape out. weight, bias of `shape` (at most 8 dimensions). */
 WICK_API wick_module *wick_nn_layer_norm(wick_context *c, const int64_t *shape, int ndim,
                                          const wick_nn_layer_norm_options *options);

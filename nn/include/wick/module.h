@@ -28,7 +28,7 @@ typedef struct wick_module_class {
 /* A parameter or buffer as the walk sees it. */
 typedef struct wick_module_entry {
     uint32_t struct_size;
-    const char *name; /* "layers.0.weight", lent for the call */
+    const char *name;    /* "layers.0.weight", lent for the call */
     wick_tensor *tensor; /* lent, never NULL */
     bool buffer;
     bool persistent; /* part of the state_dict */

@@ -22,8 +22,8 @@ typedef struct wick_trainer wick_trainer;
 /* What one pass over a data set gave. Arrays are the evaluation's: wick_evaluation_free. */
 typedef struct wick_evaluation {
     uint32_t struct_size;
-    double loss;     /* mean over the samples; NaN without targets */
-    double accuracy; /* 0 to 1; NaN if targets are not classes */
+    double loss;                     /* mean over the samples; NaN without targets */
+    double accuracy;                 /* 0 to 1; NaN if targets are not classes */
     int64_t count, classes, outputs; /* outputs: numbers that the model gives for a sample */
     int64_t *confusion; /* [classes, classes]: row the target, column the prediction; NULL if not classes */
     float *values;      /* [count, outputs]: what the model gave */
@@ -34,7 +34,7 @@ typedef struct wick_evaluation {
 
 /* One line of metrics.csv. */
 typedef struct wick_epoch_metrics {
-    double epoch; /* from 1 */
+    double epoch;                                                /* from 1 */
     double train_loss, train_accuracy, test_loss, test_accuracy; /* NaN where there is none */
     double lr, seconds, samples_per_second;
 } wick_epoch_metrics;
@@ -52,16 +52,16 @@ typedef struct wick_train_event {
     wick_train_event_kind kind;
     int64_t epoch, epochs, batch, batches; /* from 1; of BEGIN: where training goes on */
     int64_t train_samples, test_samples, parameters;
-    double loss, accuracy, samples_per_second;  /* BATCH: of the epoch so far */
-    const wick_epoch_metrics *metrics; /* EPOCH, END: of the epoch; of the best one */
+    double loss, accuracy, samples_per_second; /* BATCH: of the epoch so far */
+    const wick_epoch_metrics *metrics;         /* EPOCH, END: of the epoch; of the best one */
     const char *path;
 } wick_train_event;
 
 typedef struct wick_trainer_options {
     uint32_t struct_size;
-    bool resume; /* go on from the run folder's checkpoint */
+    bool resume;                                              /* go on from the run folder's checkpoint */
     void (*event)(void *user, const wick_train_event *event); /* may be NULL */
-    bool (*should_stop)(void *user); /* polled before each batch; may be NULL */
+    bool (*should_stop)(void *user);                          /* polled before each batch; may be NULL */
     void *user;
 } wick_trainer_options;
 #define WICK_TRAINER_OPTIONS_INIT \

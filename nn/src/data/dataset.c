@@ -61,9 +61,10 @@ static void arrays_destroy(void *user) {
 }
 
 /* X(dtype, C type): what arrays may hold. */
-#define ELEMENTS(X) \
-    X(BOOL, uint8_t) X(U8, uint8_t) X(I8, int8_t) X(I16, int16_t) X(I32, int32_t) X(I64, int64_t) X(U16, uint16_t) \
-    X(U32, uint32_t) X(U64, uint64_t) X(F32, float) X(F64, double)
+#define ELEMENTS(X)                                                                                                \
+    X(BOOL, uint8_t)                                                                                               \
+    X(U8, uint8_t) X(I8, int8_t) X(I16, int16_t) X(I32, int32_t) X(I64, int64_t) X(U16, uint16_t) X(U32, uint32_t) \
+        X(U64, uint64_t) X(F32, float) X(F64, double)
 
 static double element_at(const wick_array *a, int64_t i) {
     switch (a->dtype) {
@@ -88,8 +89,8 @@ static bool readable(wick_dtype dtype) {
 static void convert(const wick_array *a, int64_t from, int64_t n, float *out, double factor, double shift) {
     const float f = (float)factor, s = (float)shift;
     switch (a->dtype) {
-#define CASE(D, T)                                                                   \
-    case WICK_##D:                                                                   \
+#define CASE(D, T)                                                                              \
+    case WICK_##D:                                                                              \
         for (int64_t i = 0; i < n; ++i) out[i] = (float)((const T *)a->data)[from + i] * f + s; \
         break;
         ELEMENTS(CASE)

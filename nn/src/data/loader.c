@@ -112,9 +112,10 @@ wick_status *wick_loader_create(wick_dataset *dataset, const wick_loader_options
     static const wick_loader_options defaults = WICK_LOADER_OPTIONS_INIT;
     const wick_loader_options *o = options ? options : &defaults;
     if (o->batch_size < 1 || o->workers < 0 || o->workers > 1024 || o->prefetch < 0)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                          "loader: got batch_size %lld, workers %d, prefetch %d; wanted at least 1, 0 to 1024, at least 0",
-                          (long long)o->batch_size, o->workers, o->prefetch);
+        return WICK_ERROR(
+            WICK_INVALID_ARGUMENT,
+            "loader: got batch_size %lld, workers %d, prefetch %d; wanted at least 1, 0 to 1024, at least 0",
+            (long long)o->batch_size, o->workers, o->prefetch);
     wick_loader *l = calloc(1, sizeof *l);
     if (!l) return WICK_ERROR(WICK_OUT_OF_MEMORY, "no memory for a loader");
     l->dataset = wick_dataset_retain(dataset);
@@ -197,7 +198,8 @@ static bool deliver_batch(wick_context *c, const wick_loader *l, prepared *p, wi
     out->targets = NULL;
     if (!p->targets || !out->features) return out->features != NULL;
     const wick_dim target_sizes[] = {p->count, l->info.target_elements};
-    out->targets = deliver(c, &p->targets, l->info.target_dtype, l->info.target_dtype == WICK_I64 ? 1 : 2, target_sizes);
+    out->targets =
+        deliver(c, &p->targets, l->info.target_dtype, l->info.target_dtype == WICK_I64 ? 1 : 2, target_sizes);
     return out->targets != NULL;
 }
 

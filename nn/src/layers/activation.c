@@ -68,8 +68,11 @@ static void activation_extra(const wick_module *m, char *buffer, size_t bytes) {
                                  p->arguments[i]);
 }
 
-#define ROW(name, class_name, a, da, b, db)                                                                        \
-    {#name, {sizeof(wick_module_class), class_name, activation_forward, NULL, activation_extra}, run_##name, {a, b}, \
+#define ROW(name, class_name, a, da, b, db)                                               \
+    {#name,                                                                               \
+     {sizeof(wick_module_class), class_name, activation_forward, NULL, activation_extra}, \
+     run_##name,                                                                          \
+     {a, b},                                                                              \
      {da, db}},
 static const activation_row activation_rows[] = {WICK_NN_ACTIVATIONS(ROW)};
 

@@ -8,7 +8,7 @@
 
 /* The payload of module m as a T. */
 #define PAYLOAD(T, m) ((T *)wick_module_payload(m))
-#define OPTIONS(T, INIT) \
+#define OPTIONS(T, INIT)            \
     const T default_options = INIT; \
     if (!options) options = &default_options
 

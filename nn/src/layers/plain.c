@@ -57,7 +57,8 @@ static wick_tensor *sequential_forward(wick_module *m, wick_context *c, wick_ten
     }
     return x;
 }
-static const wick_module_class sequential_class = {sizeof sequential_class, "Sequential", sequential_forward, NULL, NULL};
+static const wick_module_class sequential_class = {sizeof sequential_class, "Sequential", sequential_forward, NULL,
+                                                   NULL};
 
 wick_module *wick_nn_sequential(wick_context *c, wick_module *const *children, int n) {
     char name[16];

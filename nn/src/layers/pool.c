@@ -46,7 +46,8 @@ static wick_module *create(wick_context *c, const wick_module_class *cls, int64_
                            const wick_nn_pool_options *options) {
     OPTIONS(wick_nn_pool_options, WICK_NN_POOL_OPTIONS_INIT);
     pool p = {{height, width}, *options};
-    if (!layer_check(c, cls->name, "a size", p.kernel, 2, 1) || !layer_check(c, cls->name, "stride", p.o.stride, 2, 0) ||
+    if (!layer_check(c, cls->name, "a size", p.kernel, 2, 1) ||
+        !layer_check(c, cls->name, "stride", p.o.stride, 2, 0) ||
         !layer_check(c, cls->name, "padding", p.o.padding, 2, 0) ||
         !layer_check(c, cls->name, "dilation", p.o.dilation, 2, 1))
         return NULL;

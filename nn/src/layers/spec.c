@@ -83,7 +83,8 @@ static bool read_real(const char *text, double *out, const char **end) {
 static wick_status *read_value(const argument *a, const char *text, spec_value *out) {
     static const struct {
         const char *type, *wanted;
-    } types[] = {{"int", "an integer"}, {"size", "a size such as 3 or 3x5"}, {"real", "a number"}, {"bool", "yes or no"}};
+    } types[] = {
+        {"int", "an integer"}, {"size", "a size such as 3 or 3x5"}, {"real", "a number"}, {"bool", "yes or no"}};
     const char *end = "";
     size_t t = 0;
     while (strcmp(types[t].type, a->type) != 0) ++t;

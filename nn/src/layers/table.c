@@ -69,7 +69,6 @@ static wick_module *make_groupnorm(wick_context *c, const layer_call *call) {
     return wick_nn_group_norm(c, call->a[0].i[0], call->shape[0], call->a[1].real, true);
 }
 
-
 static wick_module *make_maxpool2d(wick_context *c, const layer_call *call) {
     wick_nn_pool_options o = WICK_NN_POOL_OPTIONS_INIT;
     set_pair(o.stride, &call->a[1]), set_pair(o.padding, &call->a[2]), set_pair(o.dilation, &call->a[3]);
@@ -99,7 +98,8 @@ static wick_module *make_activation(wick_context *c, const layer_call *call) {
 
 /* ---- the rows ---- */
 #define ANY_DIMS 0, WICK_MAX_DIMS
-#define ACTIVATION(name, arguments, doc) {name, arguments, doc, ANY_DIMS, make_activation}
+#define ACTIVATION(name, arguments, doc) \
+    { name, arguments, doc, ANY_DIMS, make_activation }
 static const layer_row layer_rows[] = {
     {"linear", "out_features, bias:bool=yes", "x W^T + b over the last dimension", 1, WICK_MAX_DIMS, make_linear},
     {"conv1d", CONV_ARGUMENTS, "convolution over channels x length", 2, 2, make_conv1d},

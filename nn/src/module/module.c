@@ -45,8 +45,7 @@ static bool name_taken(const wick_module *m, const char *name) {
 static char *new_name(wick_context *c, const wick_module *m, const char *name) {
     if (!*name || strchr(name, '.'))
         return FAIL(c, INVALID_ARGUMENT, "%s: the name '%s' is empty or has a dot", m->cls->name, name), NULL;
-    if (name_taken(m, name))
-        return FAIL(c, INVALID_ARGUMENT, "%s: the name '%s' is taken", m->cls->name, name), NULL;
+    if (name_taken(m, name)) return FAIL(c, INVALID_ARGUMENT, "%s: the name '%s' is taken", m->cls->name, name), NULL;
     char *copy = strdup(name);
     if (!copy) FAIL(c, OUT_OF_MEMORY, "%s: no memory for '%s'", m->cls->name, name);
     return copy;

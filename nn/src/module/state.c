@@ -3,7 +3,6 @@
 
 #include <wick/state.h>
 
-
 struct wick_state {
     char **names;
     wick_tensor **tensors;
@@ -59,8 +58,7 @@ bool wick_state_add(wick_context *c, wick_state *state, const char *prefix, cons
 
 bool wick_state_add_number(wick_context *c, wick_state *state, const char *prefix, const char *name, double value) {
     wick_scope scope = wick_scope_open(c);
-    wick_tensor *t =
-        wick_tensor_from_host(c, &value, WICK_F64, 0, NULL, wick_runtime_host(wick_context_runtime(c)));
+    wick_tensor *t = wick_tensor_from_host(c, &value, WICK_F64, 0, NULL, wick_runtime_host(wick_context_runtime(c)));
     bool ok = t && wick_state_add(c, state, prefix, name, t);
     wick_scope_close(c, scope);
     return ok;

@@ -213,7 +213,8 @@ static bool refuse(wick_context *c, const wick_load_report *r) {
     if (!r->missing_count && !r->unexpected_count) return false;
     add_names(&t, "missing: ", r->missing, r->missing_count);
     add_names(&t, r->missing_count ? "; unexpected: " : "unexpected: ", r->unexpected, r->unexpected_count);
-    FAIL(c, INVALID_ARGUMENT, "the file does not fit the module: %s", t.failed ? "no memory to list the names" : t.data);
+    FAIL(c, INVALID_ARGUMENT, "the file does not fit the module: %s",
+         t.failed ? "no memory to list the names" : t.data);
     free(t.data);
     return true;
 }

@@ -69,27 +69,34 @@ static bool count_steps(wick_context *c, const batch *b) {
     return true;
 }
 
-#define ADAM_UPDATE(name)                                                                                          \
-    static bool name##_update(wick_context *c, const batch *b) {                                                   \
-        const double *v = b->g->values;                                                                            \
-        bool amsgrad = v[ADAM_AMSGRAD] != 0;                                                                       \
-        if (!count_steps(c, b)) return false;                                                                      \
-        wick__fused_##name##_(c, LIST(b, 0), LIST(b, 1), LIST(b, 2 + EXP_AVG), LIST(b, 2 + EXP_AVG_SQ),            \
+#define ADAM_UPDATE(name)                                                                                             \
+    static bool name##_update(wick_context *c, const batch *b) {                                                      \
+        const double *v = b->g->values;                                                                               \
+        bool amsgrad = v[ADAM_AMSGRAD] != 0;                                                                          \
+        if (!count_steps(c, b)) return false;                                                                         \
+        wick__fused_##name##_(c, LIST(b, 0), LIST(b, 1), LIST(b, 2 + EXP_AVG), LIST(b, 2 + EXP_AVG_SQ),               \
                               b->g->lists[2 + MAX_EXP_AVG_SQ], amsgrad ? b->count : 0, LIST(b, 2 + STEP), v[ADAM_LR], \
-                              v[ADAM_BETA1], v[ADAM_BETA2], v[ADAM_DECAY], v[ADAM_EPS], amsgrad,                   \
-                              v[ADAM_MAXIMIZE] != 0, NULL, NULL);                                                       \
-        return !wick_failed(c);                                                                                    \
+                              v[ADAM_BETA1], v[ADAM_BETA2], v[ADAM_DECAY], v[ADAM_EPS], amsgrad,                      \
+                              v[ADAM_MAXIMIZE] != 0, NULL, NULL);                                                     \
+        return !wick_failed(c);                                                                                       \
     }
 ADAM_UPDATE(adam)
 ADAM_UPDATE(adamw)
 
 #define ADAM_OPTIONS(decay)                                                                                       \
-    7, {{"lr", 1e-3}, {"beta1", 0.9},  {"beta2", 0.999}, {"eps", 1e-8}, {"weight_decay", decay}, {"amsgrad", 0}, \
-        {"maximize", 0}}
+    7, {                                                                                                          \
+        {"lr", 1e-3}, {"beta1", 0.9}, {"beta2", 0.999}, {"eps", 1e-8}, {"weight_decay", decay}, {"amsgrad", 0}, { \
+            "maximize", 0                                                                                         \
+        }                                                                                                         \
+    }
 static const optimizer_row rows[] = {
-    {"sgd", 6,
+    {"sgd",
+     6,
      {{"lr", 1e-3}, {"momentum", 0}, {"dampening", 0}, {"weight_decay", 0}, {"nesterov", 0}, {"maximize", 0}},
-     {"momentum_buffer"}, sgd_uses, sgd_update, true},
+     {"momentum_buffer"},
+     sgd_uses,
+     sgd_update,
+     true},
     {"adam", ADAM_OPTIONS(0), {"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"}, adam_uses, adam_update, false},
     {"adamw", ADAM_OPTIONS(1e-2), {"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"}, adam_uses, adamw_update, false},
 };
@@ -180,7 +187,8 @@ wick_optimizer *wick_optimizer_create(wick_context *c, const char *name, wick_te
     return NULL;
 }
 
-wick_optimizer *wick_sgd_create(wick_context *c, wick_tensor *const *params, size_t n, const wick_sgd_options *options) {
+wick_optimizer *wick_sgd_create(wick_context *c, wick_tensor *const *params, size_t n,
+                                const wick_sgd_options *options) {
     static const wick_sgd_options defaults = WICK_SGD_OPTIONS_INIT;
     const wick_sgd_options *o = options ? options : &defaults;
     const wick_option list[] = {{"lr", o->lr},
@@ -194,14 +202,18 @@ wick_optimizer *wick_sgd_create(wick_context *c, wick_tensor *const *params, siz
 
 static wick_optimizer *adam_create(wick_context *c, const char *name, wick_tensor *const *params, size_t n,
                                    const wick_adam_options *o) {
-    const wick_option list[] = {{"lr", o->lr},   {"beta1", o->beta1},
-                                {"beta2", o->beta2}, {"eps", o->eps},
-                                {"weight_decay", o->weight_decay}, {"amsgrad", o->amsgrad},
+    const wick_option list[] = {{"lr", o->lr},
+                                {"beta1", o->beta1},
+                                {"beta2", o->beta2},
+                                {"eps", o->eps},
+                                {"weight_decay", o->weight_decay},
+                                {"amsgrad", o->amsgrad},
                                 {"maximize", o->maximize}};
     return wick_optimizer_create(c, name, params, n, list, COUNT(list));
 }
 
-wick_optimizer *wick_adam_create(wick_context *c, wick_tensor *const *params, size_t n, const wick_adam_options *options) {
+wick_optimizer *wick_adam_create(wick_context *c, wick_tensor *const *params, size_t n,
+                                 const wick_adam_options *options) {
     static const wick_adam_options defaults = WICK_ADAM_OPTIONS_INIT;
     return adam_create(c, "adam", params, n, options ? options : &defaults);
 }
@@ -257,9 +269,10 @@ static bool check_gradients(wick_context *c, const wick_optimizer *o) {
     for (size_t g = 0; g < o->group_count; ++g)
         for (size_t i = 0; i < o->groups[g].count; ++i)
             if (wick_grad_is_partial(o->groups[g].params[i].tensor))
-                return !FAIL(c, FAILED_PRECONDITION,
-                             "%s: a failed backward left the gradient of parameter %zu half-way: clear the gradients first",
-                             o->row->name, i);
+                return !FAIL(
+                    c, FAILED_PRECONDITION,
+                    "%s: a failed backward left the gradient of parameter %zu half-way: clear the gradients first",
+                    o->row->name, i);
     return true;
 }
 

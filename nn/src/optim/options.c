@@ -12,7 +12,9 @@ static bool unknown(wick_context *c, const char *owner, const wick_option *known
     text t = {0};
     for (size_t i = 0; i < count; ++i) text_add(&t, i ? ", %s" : "%s", known[i].name);
     FAIL(c, INVALID_ARGUMENT, "%s has no option '%s'; it has: %s", owner, name,
-         t.failed ? "(no memory to list them)" : t.data ? t.data : "none");
+         t.failed ? "(no memory to list them)"
+         : t.data ? t.data
+                  : "none");
     free(t.data);
     return false;
 }
@@ -23,7 +25,8 @@ bool options_apply(wick_context *c, const char *owner, const wick_option *known,
         int k = option_index(known, count, given[i].name);
         if (k < 0) return unknown(c, owner, known, count, given[i].name);
         if (!isfinite(given[i].value))
-            return !FAIL(c, INVALID_ARGUMENT, "%s: %s is %g, wanted a finite number", owner, known[k].name, given[i].value);
+            return !FAIL(c, INVALID_ARGUMENT, "%s: %s is %g, wanted a finite number", owner, known[k].name,
+                         given[i].value);
         values[k] = given[i].value;
     }
     return true;

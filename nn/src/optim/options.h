@@ -14,7 +14,6 @@ int option_index(const wick_option *options, size_t count, const char *name);
 bool options_apply(wick_context *c, const char *owner, const wick_option *known, size_t count, const wick_option *given,
                    size_t given_count, double *values);
 /* Every value must have been given. */
-bool options_complete(wick_context *c, const char *owner, const wick_option *known, size_t count,
-                      const double *values);
+bool options_complete(wick_context *c, const char *owner, const wick_option *known, size_t count, const double *values);
 
 #endif

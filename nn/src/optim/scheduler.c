@@ -24,7 +24,8 @@ struct wick_scheduler {
 
 /* ---- formulas ---- */
 enum { WARMUP, WARMUP_FACTOR, OWN };
-#define WARMUP_OPTIONS {"warmup", 0}, {"warmup_factor", 1.0 / 3}
+#define WARMUP_OPTIONS \
+    {"warmup", 0}, { "warmup_factor", 1.0 / 3 }
 
 static double constant_rate(double base, double step, const double *v) {
     return step < v[OWN + 1] ? base * v[OWN] : base;
@@ -35,7 +36,9 @@ static double linear_rate(double base, double step, const double *v) {
     return base * (v[OWN] + (v[OWN + 1] - v[OWN]) * done);
 }
 
-static double step_rate(double base, double step, const double *v) { return base * pow(v[OWN + 1], floor(step / v[OWN])); }
+static double step_rate(double base, double step, const double *v) {
+    return base * pow(v[OWN + 1], floor(step / v[OWN]));
+}
 
 static double exponential_rate(double base, double step, const double *v) { return base * pow(v[OWN], step); }
 
@@ -49,7 +52,9 @@ static double cosine_rate(double base, double step, const double *v) {
 
 enum { CYCLE_MAX_LR = OWN, CYCLE_STEPS, CYCLE_RISE, CYCLE_DIV, CYCLE_FINAL_DIV, CYCLE_MOMENTUM, CYCLE_LOW, CYCLE_HIGH };
 
-static double cosine_between(double from, double to, double share) { return to + (from - to) / 2 * (cos(PI * share) + 1); }
+static double cosine_between(double from, double to, double share) {
+    return to + (from - to) / 2 * (cos(PI * share) + 1);
+}
 
 /* From `low` up to `high` and down to `last`. */
 static double one_cycle(double low, double high, double last, double step, const double *v) {
@@ -71,15 +76,28 @@ static void one_cycle_momentum(wick_optimizer *o, int group, double step, const 
 
 static const schedule_row rows[] = {
     {"constant", 4, {WARMUP_OPTIONS, {"factor", 1.0 / 3}, {"total_iters", 5}}, constant_rate, NULL},
-    {"linear", 5, {WARMUP_OPTIONS, {"start_factor", 1.0 / 3}, {"end_factor", 1}, {"total_iters", 5}}, linear_rate, NULL},
+    {"linear",
+     5,
+     {WARMUP_OPTIONS, {"start_factor", 1.0 / 3}, {"end_factor", 1}, {"total_iters", 5}},
+     linear_rate,
+     NULL},
     {"step", 4, {WARMUP_OPTIONS, {"step_size", NAN}, {"gamma", 0.1}}, step_rate, NULL},
     {"exponential", 3, {WARMUP_OPTIONS, {"gamma", NAN}}, exponential_rate, NULL},
     {"polynomial", 4, {WARMUP_OPTIONS, {"total_iters", 5}, {"power", 1}}, polynomial_rate, NULL},
     {"cosine", 4, {WARMUP_OPTIONS, {"t_max", NAN}, {"eta_min", 0}}, cosine_rate, NULL},
-    {"one_cycle", 10,
-     {WARMUP_OPTIONS, {"max_lr", NAN}, {"total_steps", NAN}, {"pct_start", 0.3}, {"div_factor", 25},
-      {"final_div_factor", 1e4}, {"cycle_momentum", 1}, {"base_momentum", 0.85}, {"max_momentum", 0.95}},
-     one_cycle_rate, one_cycle_momentum},
+    {"one_cycle",
+     10,
+     {WARMUP_OPTIONS,
+      {"max_lr", NAN},
+      {"total_steps", NAN},
+      {"pct_start", 0.3},
+      {"div_factor", 25},
+      {"final_div_factor", 1e4},
+      {"cycle_momentum", 1},
+      {"base_momentum", 0.85},
+      {"max_momentum", 0.95}},
+     one_cycle_rate,
+     one_cycle_momentum},
 };
 
 bool wick_scheduler_describe(size_t index, wick_option_list *out) {
@@ -94,7 +112,8 @@ static const schedule_row *find_row(wick_context *c, const char *name) {
     for (size_t i = 0; i < COUNT(rows); ++i)
         if (!strcmp(rows[i].name, name)) return &rows[i];
     for (size_t i = 0; i < COUNT(rows); ++i) text_add(&t, i ? ", %s" : "%s", rows[i].name);
-    FAIL(c, NOT_FOUND, "no schedule is called '%s'; there are: %s", name, t.failed ? "(no memory to list them)" : t.data);
+    FAIL(c, NOT_FOUND, "no schedule is called '%s'; there are: %s", name,
+         t.failed ? "(no memory to list them)" : t.data);
     free(t.data);
     return NULL;
 }
@@ -105,7 +124,8 @@ static bool check_lengths(wick_context *c, const wick_scheduler *s) {
     for (size_t i = 0; i < COUNT(lengths); ++i) {
         int k = option_index(s->row->options, s->row->option_count, lengths[i]);
         if (k >= 0 && !(s->values[k] > 0))
-            return !FAIL(c, INVALID_ARGUMENT, "%s: %s is %g, wanted more than 0", s->row->name, lengths[i], s->values[k]);
+            return !FAIL(c, INVALID_ARGUMENT, "%s: %s is %g, wanted more than 0", s->row->name, lengths[i],
+                         s->values[k]);
     }
     return true;
 }

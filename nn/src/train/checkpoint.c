@@ -14,8 +14,12 @@ static const char *const counter_names[] = {"epoch", "batch", "samples", "second
 
 static counters counters_of(const wick_trainer *t) {
     double running = t->batch ? trainer_now() - t->epoch_begin : 0;
-    return (counters){(double)t->epoch, (double)t->batch, (double)t->samples, t->seconds + running,
-                      t->scheduler ? (double)wick_scheduler_position(t->scheduler) : 0, (double)t->best};
+    return (counters){(double)t->epoch,
+                      (double)t->batch,
+                      (double)t->samples,
+                      t->seconds + running,
+                      t->scheduler ? (double)wick_scheduler_position(t->scheduler) : 0,
+                      (double)t->best};
 }
 
 static bool save_counters(wick_context *c, const wick_trainer *t, wick_state *state) {
@@ -40,7 +44,8 @@ static bool load_counters(wick_context *c, wick_trainer *t, wick_safetensors *fi
 /* ---- lines of metrics.csv ---- */
 static bool save_metrics(wick_context *c, const wick_trainer *t, wick_state *state) {
     const wick_dim sizes[] = {(wick_dim)t->metrics_count, METRIC_COLUMNS};
-    wick_tensor *lines = wick_tensor_from_host(c, t->metrics, WICK_F64, 2, sizes, wick_runtime_host(wick_context_runtime(c)));
+    wick_tensor *lines =
+        wick_tensor_from_host(c, t->metrics, WICK_F64, 2, sizes, wick_runtime_host(wick_context_runtime(c)));
     return lines && wick_state_add(c, state, "trainer.", "metrics", lines);
 }
 
@@ -69,7 +74,8 @@ static bool save_random(wick_context *c, wick_state *state) {
 }
 
 static bool load_random(wick_context *c, wick_safetensors *file) {
-    const char *seed = wick_safetensors_metadata(file, "rng.seed"), *offset = wick_safetensors_metadata(file, "rng.offset");
+    const char *seed = wick_safetensors_metadata(file, "rng.seed"),
+               *offset = wick_safetensors_metadata(file, "rng.offset");
     if (!seed || !offset) return !FAIL(c, DATA_LOSS, NAME ": rng.seed or rng.offset is missing");
     wick_rng_set(c, strtoull(seed, NULL, 10), strtoull(offset, NULL, 10));
     return true;

@@ -44,7 +44,8 @@ static wick_status *read_csv(reading *r) {
 
 static wick_status *read_pair(reading *r, wick_status *(*read)(const char *path, uint64_t max_bytes, wick_array *out)) {
     if (r->with_labels && !r->labels)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "%s: [data] names no file with its labels", wick_config_name(r->e->config));
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "%s: [data] names no file with its labels",
+                          wick_config_name(r->e->config));
     WICK_TRY(read(r->path, 0, &r->features));
     wick_status *status = r->with_labels ? read(r->labels, 0, &r->targets) : NULL;
     if (status) wick_array_free(&r->features);
@@ -92,7 +93,8 @@ static wick_status *read_part(wick_experiment *e, const char *key, const char *l
     WICK_TRY(wick_config_path(e->config, "data", key, NULL, path, sizeof path));
     WICK_TRY(wick_config_path(e->config, "data", labels_key, NULL, labels, sizeof labels));
     if (!*path)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "%s: [data] %s is missing, wanted a file", wick_config_name(e->config), key);
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "%s: [data] %s is missing, wanted a file", wick_config_name(e->config),
+                          key);
     return wick_experiment_read(e, path, *labels ? labels : NULL, true, out);
 }
 
@@ -117,7 +119,8 @@ static wick_status *read_data(wick_experiment *e) {
     if (wick_dataset_describe(e->test).count == 0) wick_dataset_release(e->test), e->test = NULL;
     const wick_dataset_info info = wick_dataset_describe(e->train);
     if (!info.count)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "%s: [data] leaves no sample to train with", wick_config_name(e->config));
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "%s: [data] leaves no sample to train with",
+                          wick_config_name(e->config));
     e->ndim = info.ndim;
     memcpy(e->sizes, info.sizes, sizeof *e->sizes * (size_t)e->ndim);
     return NULL;

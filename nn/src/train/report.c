@@ -11,7 +11,11 @@
 
 static void add_escaped(text *t, const char *s) {
     for (; *s; ++s) {
-        const char *entity = *s == '<' ? "&lt;" : *s == '>' ? "&gt;" : *s == '&' ? "&amp;" : *s == '"' ? "&quot;" : NULL;
+        const char *entity = *s == '<'   ? "&lt;"
+                             : *s == '>' ? "&gt;"
+                             : *s == '&' ? "&amp;"
+                             : *s == '"' ? "&quot;"
+                                         : NULL;
         text_add_bytes(t, entity ? entity : s, entity ? strlen(entity) : 1);
     }
 }
@@ -73,8 +77,9 @@ static void add_curve(text *t, const plot *p, const curve *k) {
     for (size_t i = 0; i < p->count; ++i) {
         double value = value_at(&p->lines[i], k->column);
         if (isfinite(value))
-            text_add(t, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"><title>%s, epoch %g: %.5g</title></circle>",
-                     k->css, x_of(p, i), y_of(p, value), k->name, p->lines[i].epoch, value);
+            text_add(
+                t, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"><title>%s, epoch %g: %.5g</title></circle>",
+                k->css, x_of(p, i), y_of(p, value), k->name, p->lines[i].epoch, value);
     }
 }
 
@@ -94,7 +99,8 @@ static void add_plot(text *t, const char *title, const wick_report *r, const cur
 #define COLUMN(field) (offsetof(wick_epoch_metrics, field) / sizeof(double))
 static void add_plots(text *t, const wick_report *r) {
     static const curve loss[] = {{COLUMN(train_loss), "training", "train"}, {COLUMN(test_loss), "test", "test"}};
-    static const curve accuracy[] = {{COLUMN(train_accuracy), "training", "train"}, {COLUMN(test_accuracy), "test", "test"}};
+    static const curve accuracy[] = {{COLUMN(train_accuracy), "training", "train"},
+                                     {COLUMN(test_accuracy), "test", "test"}};
     static const curve rate[] = {{COLUMN(lr), "learning rate", "train"}};
     if (!r->metrics_count) return;
     text_add(t, "<section class=\"row\">\n");
@@ -164,7 +170,8 @@ static void add_pixels(text *t, const picture *p, const float *x) {
     float low, high;
     int64_t plane = p->height * p->width;
     range_of(x, plane * p->planes, &low, &high);
-    text_add(t, "<svg viewBox=\"0 0 %lld %lld\" shape-rendering=\"crispEdges\">", (long long)p->width, (long long)p->height);
+    text_add(t, "<svg viewBox=\"0 0 %lld %lld\" shape-rendering=\"crispEdges\">", (long long)p->width,
+             (long long)p->height);
     for (int64_t i = 0; i < plane; ++i) {
         int rgb[3];
         for (int64_t k = 0; k < 3; ++k) rgb[k] = level(x[i + (p->planes == 3 ? k * plane : 0)], low, high);
@@ -253,9 +260,10 @@ static void add_number(text *t, double value, const char *format) {
 
 static void add_numbers(text *t, const wick_report *r) {
     static const char *const formats[] = {"%.0f", "%.5f", "%.4f", "%.5f", "%.4f", "%.3g", "%.2f", "%.0f"};
-    text_add(t, "<details><summary>All numbers</summary><table class=\"numbers\"><tr><th>epoch</th><th>training loss</th>"
-                "<th>accuracy</th><th>test loss</th><th>accuracy</th><th>learning rate</th><th>seconds</th>"
-                "<th>samples/s</th></tr>\n");
+    text_add(t,
+             "<details><summary>All numbers</summary><table class=\"numbers\"><tr><th>epoch</th><th>training loss</th>"
+             "<th>accuracy</th><th>test loss</th><th>accuracy</th><th>learning rate</th><th>seconds</th>"
+             "<th>samples/s</th></tr>\n");
     for (size_t i = 0; i < r->metrics_count; ++i) {
         text_add(t, "<tr>");
         for (size_t k = 0; k < COUNT(formats); ++k) add_number(t, value_at(&r->metrics[i], k), formats[k]);

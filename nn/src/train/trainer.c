@@ -250,8 +250,8 @@ static wick_status *write_report(wick_trainer *t, const wick_evaluation *test) {
                                 .test = test,
                                 .samples = t->e->test};
     wick_report full = report;
-    wick_status *status = ini ? wick_module_to_string(t->e->module, &model)
-                              : WICK_ERROR(WICK_OUT_OF_MEMORY, "no memory for the INI");
+    wick_status *status =
+        ini ? wick_module_to_string(t->e->module, &model) : WICK_ERROR(WICK_OUT_OF_MEMORY, "no memory for the INI");
     if (ini) wick_config_format(t->e->config, ini, bytes + 1);
     full.model = model, full.config = ini;
     if (!status) status = trainer_path(t, "report.html", path);
@@ -358,8 +358,8 @@ static wick_status *make_scheduler(wick_trainer *t) {
     size_t n = 0;
     double lr = 0;
     if (!name) return NULL;
-    t->schedule_batches =
-        !strcmp(wick_config_string(config, "scheduler", "unit", strcmp(name, "one_cycle") ? "epoch" : "batch"), "batch");
+    t->schedule_batches = !strcmp(
+        wick_config_string(config, "scheduler", "unit", strcmp(name, "one_cycle") ? "epoch" : "batch"), "batch");
     if (find_list(wick_scheduler_describe, name, &list)) {
         double warmup, steps = (double)t->epochs * (t->schedule_batches ? (double)wick_loader_batches(t->loader) : 1);
         WICK_TRY(keys_only(config, "scheduler", &list, extra));
@@ -388,7 +388,8 @@ static wick_status *make_totals(wick_trainer *t) {
 static wick_status *initialize(wick_trainer *t) {
     const wick_config_file *config = t->e->config;
     if (!t->e->train)
-        return WICK_ERROR(WICK_FAILED_PRECONDITION, "%s: the experiment was made without data", wick_config_name(config));
+        return WICK_ERROR(WICK_FAILED_PRECONDITION, "%s: the experiment was made without data",
+                          wick_config_name(config));
     t->save_best = !strcmp(wick_config_string(config, "train", "save", "best"), "best");
     WICK_TRY(wick_config_int_range(config, "train", "epochs", 10, 0, INT32_MAX, &t->epochs));
     WICK_TRY(wick_train_folder(config, t->folder, sizeof t->folder));

@@ -17,11 +17,11 @@ struct wick_trainer {
     wick_loader *loader;
     int64_t epochs;
     /* where training is */
-    int64_t epoch, batch;      /* finished epochs; finished batches of the next one */
-    wick_tensor *loss_sum;     /* F64, of the epoch's samples, on the device */
-    wick_tensor *correct;      /* I64 */
-    int64_t samples;           /* of the epoch so far */
-    double seconds;            /* of the epoch, before this session */
+    int64_t epoch, batch;  /* finished epochs; finished batches of the next one */
+    wick_tensor *loss_sum; /* F64, of the epoch's samples, on the device */
+    wick_tensor *correct;  /* I64 */
+    int64_t samples;       /* of the epoch so far */
+    double seconds;        /* of the epoch, before this session */
     wick_epoch_metrics *metrics;
     size_t metrics_count, metrics_capacity;
     size_t best; /* index of the best line */

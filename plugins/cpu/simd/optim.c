@@ -1,6 +1,6 @@
 /* Steps of optimizers: one pass over all parameters, which are taken as one long array. */
-#include "cpu.h"
 #include "convert.h"
+#include "cpu.h"
 
 #include <math.h>
 
@@ -15,10 +15,35 @@ struct optim_job {
 };
 
 /* Arguments of the Adams, and of SGD. */
-enum { SELF, GRADS, EXP_AVGS, EXP_AVG_SQS, MAX_EXP_AVG_SQS, STEPS, LR, BETA1, BETA2, DECAY, EPS, AMSGRAD, MAXIMIZE,
-       GRAD_SCALE, FOUND_INF };
-enum { SGD_BUFFERS = 2, SGD_DECAY, SGD_MOMENTUM, SGD_LR, SGD_DAMPENING, SGD_NESTEROV, SGD_MAXIMIZE, SGD_FIRST,
-       SGD_GRAD_SCALE, SGD_FOUND_INF };
+enum {
+    SELF,
+    GRADS,
+    EXP_AVGS,
+    EXP_AVG_SQS,
+    MAX_EXP_AVG_SQS,
+    STEPS,
+    LR,
+    BETA1,
+    BETA2,
+    DECAY,
+    EPS,
+    AMSGRAD,
+    MAXIMIZE,
+    GRAD_SCALE,
+    FOUND_INF
+};
+enum {
+    SGD_BUFFERS = 2,
+    SGD_DECAY,
+    SGD_MOMENTUM,
+    SGD_LR,
+    SGD_DAMPENING,
+    SGD_NESTEROV,
+    SGD_MAXIMIZE,
+    SGD_FIRST,
+    SGD_GRAD_SCALE,
+    SGD_FOUND_INF
+};
 
 static double number(const wick_kernel_call *call, int i) { return call->values[i].as.f; }
 static bool flag(const wick_kernel_call *call, int i) { return call->values[i].as.i != 0; }
@@ -70,40 +95,40 @@ static adam_factors adam_factors_of(const wick_kernel_call *call, uint32_t i) {
 }
 
 /* DECOUPLED is a constant: the loop has no branch. LIMIT turns the second moment into what the root is taken of. */
-#define ADAM_LOOP(T, SQRT, DECOUPLED, LIMIT)                                             \
-    CPU_INDEPENDENT                                                                      \
-    for (int64_t j = 0; j < n; ++j) {                                                    \
-        T grad = g[j] * sign, param = p[j];                                              \
-        if (DECOUPLED)                                                                   \
-            param = param * keep;                                                        \
-        else                                                                             \
-            grad = grad + decay * param;                                                 \
-        T mean = m[j] + rest1 * (grad - m[j]);                                           \
-        T square = v[j] * beta2 + rest2 * grad * grad;                                   \
-        m[j] = mean, v[j] = square;                                                      \
-        T limit = LIMIT;                                                                 \
-        p[j] = param - step_size * mean / (SQRT(limit) * root + eps);                    \
+#define ADAM_LOOP(T, SQRT, DECOUPLED, LIMIT)                          \
+    CPU_INDEPENDENT                                                   \
+    for (int64_t j = 0; j < n; ++j) {                                 \
+        T grad = g[j] * sign, param = p[j];                           \
+        if (DECOUPLED)                                                \
+            param = param * keep;                                     \
+        else                                                          \
+            grad = grad + decay * param;                              \
+        T mean = m[j] + rest1 * (grad - m[j]);                        \
+        T square = v[j] * beta2 + rest2 * grad * grad;                \
+        m[j] = mean, v[j] = square;                                   \
+        T limit = LIMIT;                                              \
+        p[j] = param - step_size * mean / (SQRT(limit) * root + eps); \
     }
 
-#define DEFINE_ADAM(NAME, T, SQRT, DECOUPLED)                                                           \
-    static void NAME(const optim_job *job, uint32_t i, int64_t at, int64_t n) {                         \
-        const wick_kernel_call *call = job->call;                                                       \
-        const adam_factors f = adam_factors_of(call, i);                                                \
+#define DEFINE_ADAM(NAME, T, SQRT, DECOUPLED)                                                                  \
+    static void NAME(const optim_job *job, uint32_t i, int64_t at, int64_t n) {                                \
+        const wick_kernel_call *call = job->call;                                                              \
+        const adam_factors f = adam_factors_of(call, i);                                                       \
         T *restrict p = (T *)item_data(call, SELF, i) + at, *restrict g = (T *)item_data(call, GRADS, i) + at; \
-        T *restrict m = (T *)item_data(call, EXP_AVGS, i) + at;                                         \
-        T *restrict v = (T *)item_data(call, EXP_AVG_SQS, i) + at;                                      \
-        const T keep = (T)(1 - number(call, LR) * f.decay), decay = (T)f.decay, sign = (T)f.sign;       \
-        const T rest1 = (T)(1 - f.beta1), beta2 = (T)f.beta2, rest2 = (T)(1 - f.beta2);                 \
-        const T step_size = (T)f.step_size, root = (T)(1 / f.root), eps = (T)f.eps;                     \
-        (void)keep, (void)decay;                                                                        \
-        if (job->grad_scale != 1)                                                                       \
-            for (int64_t j = 0; j < n; ++j) g[j] /= (T)job->grad_scale;                                 \
-        if (flag(call, AMSGRAD)) {                                                                      \
-            T *restrict most = (T *)item_data(call, MAX_EXP_AVG_SQS, i) + at;                           \
-            ADAM_LOOP(T, SQRT, DECOUPLED, most[j] = most[j] > square ? most[j] : square)                \
-        } else {                                                                                        \
-            ADAM_LOOP(T, SQRT, DECOUPLED, square)                                                       \
-        }                                                                                               \
+        T *restrict m = (T *)item_data(call, EXP_AVGS, i) + at;                                                \
+        T *restrict v = (T *)item_data(call, EXP_AVG_SQS, i) + at;                                             \
+        const T keep = (T)(1 - number(call, LR) * f.decay), decay = (T)f.decay, sign = (T)f.sign;              \
+        const T rest1 = (T)(1 - f.beta1), beta2 = (T)f.beta2, rest2 = (T)(1 - f.beta2);                        \
+        const T step_size = (T)f.step_size, root = (T)(1 / f.root), eps = (T)f.eps;                            \
+        (void)keep, (void)decay;                                                                               \
+        if (job->grad_scale != 1)                                                                              \
+            for (int64_t j = 0; j < n; ++j) g[j] /= (T)job->grad_scale;                                        \
+        if (flag(call, AMSGRAD)) {                                                                             \
+            T *restrict most = (T *)item_data(call, MAX_EXP_AVG_SQS, i) + at;                                  \
+            ADAM_LOOP(T, SQRT, DECOUPLED, most[j] = most[j] > square ? most[j] : square)                       \
+        } else {                                                                                               \
+            ADAM_LOOP(T, SQRT, DECOUPLED, square)                                                              \
+        }                                                                                                      \
     }
 DEFINE_ADAM(adam_f32, float, sqrtf, 0)
 DEFINE_ADAM(adam_f64, double, sqrt, 0)
@@ -111,32 +136,32 @@ DEFINE_ADAM(adamw_f32, float, sqrtf, 1)
 DEFINE_ADAM(adamw_f64, double, sqrt, 1)
 
 /* ---- SGD ---- */
-#define DEFINE_SGD(NAME, T)                                                                             \
-    static void NAME(const optim_job *job, uint32_t i, int64_t at, int64_t n) {                         \
-        const wick_kernel_call *call = job->call;                                                       \
+#define DEFINE_SGD(NAME, T)                                                                                    \
+    static void NAME(const optim_job *job, uint32_t i, int64_t at, int64_t n) {                                \
+        const wick_kernel_call *call = job->call;                                                              \
         T *restrict p = (T *)item_data(call, SELF, i) + at, *restrict g = (T *)item_data(call, GRADS, i) + at; \
-        const T decay = (T)number(call, SGD_DECAY), lr = (T)number(call, SGD_LR);                       \
-        const T momentum = (T)number(call, SGD_MOMENTUM), sign = flag(call, SGD_MAXIMIZE) ? -1 : 1;     \
-        const T ahead = flag(call, SGD_NESTEROV) ? momentum : 0, own = flag(call, SGD_NESTEROV) ? 1 : 0; \
-        const T old = flag(call, SGD_FIRST) ? 0 : momentum;                                             \
-        const T fresh = flag(call, SGD_FIRST) ? 1 : (T)(1 - number(call, SGD_DAMPENING));               \
-        if (job->grad_scale != 1)                                                                       \
-            for (int64_t j = 0; j < n; ++j) g[j] /= (T)job->grad_scale;                                 \
-        if (momentum == 0) {                                                                            \
-            CPU_INDEPENDENT                                                                             \
-            for (int64_t j = 0; j < n; ++j) p[j] -= lr * (g[j] * sign + decay * p[j]);                  \
-            return;                                                                                     \
-        }                                                                                               \
-        T *restrict b = (T *)item_data(call, SGD_BUFFERS, i) + at;                                      \
-        if (flag(call, SGD_FIRST))                                                                      \
-            for (int64_t j = 0; j < n; ++j) b[j] = 0; /* may hold anything */                           \
-        CPU_INDEPENDENT                                                                                 \
-        for (int64_t j = 0; j < n; ++j) {                                                               \
-            T grad = g[j] * sign + decay * p[j];                                                        \
-            T buffer = old * b[j] + fresh * grad;                                                       \
-            b[j] = buffer;                                                                              \
-            p[j] -= lr * (own ? grad + ahead * buffer : buffer);                                        \
-        }                                                                                               \
+        const T decay = (T)number(call, SGD_DECAY), lr = (T)number(call, SGD_LR);                              \
+        const T momentum = (T)number(call, SGD_MOMENTUM), sign = flag(call, SGD_MAXIMIZE) ? -1 : 1;            \
+        const T ahead = flag(call, SGD_NESTEROV) ? momentum : 0, own = flag(call, SGD_NESTEROV) ? 1 : 0;       \
+        const T old = flag(call, SGD_FIRST) ? 0 : momentum;                                                    \
+        const T fresh = flag(call, SGD_FIRST) ? 1 : (T)(1 - number(call, SGD_DAMPENING));                      \
+        if (job->grad_scale != 1)                                                                              \
+            for (int64_t j = 0; j < n; ++j) g[j] /= (T)job->grad_scale;                                        \
+        if (momentum == 0) {                                                                                   \
+            CPU_INDEPENDENT                                                                                    \
+            for (int64_t j = 0; j < n; ++j) p[j] -= lr * (g[j] * sign + decay * p[j]);                         \
+            return;                                                                                            \
+        }                                                                                                      \
+        T *restrict b = (T *)item_data(call, SGD_BUFFERS, i) + at;                                             \
+        if (flag(call, SGD_FIRST))                                                                             \
+            for (int64_t j = 0; j < n; ++j) b[j] = 0; /* may hold anything */                                  \
+        CPU_INDEPENDENT                                                                                        \
+        for (int64_t j = 0; j < n; ++j) {                                                                      \
+            T grad = g[j] * sign + decay * p[j];                                                               \
+            T buffer = old * b[j] + fresh * grad;                                                              \
+            b[j] = buffer;                                                                                     \
+            p[j] -= lr * (own ? grad + ahead * buffer : buffer);                                               \
+        }                                                                                                      \
     }
 DEFINE_SGD(sgd_f32, float)
 DEFINE_SGD(sgd_f64, double)
