@@ -58,7 +58,7 @@ static void print_keys(const wick_config_schema *schema) {
     const char *section = "";
     for (size_t i = 0; i < schema->count; ++i) {
         const wick_config_key *key = &schema->keys[i];
-        if (strcmp(section, key->section)) printf("[%s]\n", section = key->section);
+        if (strcmp(section, key->section) != 0) printf("[%s]\n", section = key->section);
         printf("  %-18s %s%s%s\n", key->key, key->choices ? key->choices : "", key->choices ? ": " : "", key->doc);
     }
 }
@@ -69,7 +69,7 @@ int run_help(int argc, char **argv) {
     if (argc < 2) return print_commands(stdout), EXIT_OK;
     if (!found) return usage_error("help", "there is no command '%s'", argv[1]);
     printf("usage: %s\n%s", found->usage, found->help);
-    if (found->run != run_train || argc < 3 || strcmp(argv[2], "--keys")) return EXIT_OK;
+    if (found->run != run_train || argc < 3 || strcmp(argv[2], "--keys") != 0) return EXIT_OK;
     print_keys(&schemas[0]);
     print_keys(&schemas[1]);
     print_layers();

@@ -67,7 +67,7 @@ int run_predict(int argc, char **argv) {
     session s;
     if (!parse_options("predict", argc, argv, "sf", &o)) return EXIT_USAGE;
     if (argc - optind < 2) return usage_error("predict", "wanted a run folder or INI file, and files of samples");
-    if (o.format && strcmp(o.format, "csv") && strcmp(o.format, "json"))
+    if (o.format && strcmp(o.format, "csv") != 0 && strcmp(o.format, "json") != 0)
         return usage_error("predict", "--format is '%s', wanted csv or json", o.format);
     int code = session_open(&s, argv[optind], &o);
     if (!code)

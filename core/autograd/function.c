@@ -10,6 +10,7 @@ struct wick_function_call {
     node_class cls; /* with the function's own name */
     char name[64];
     void *user;
+    context_impl *c; /* while forward runs */
     wick_node *node; /* not owned: the node owns this call; NULL if nothing needs a gradient */
     wick_tensor **to_save; /* during forward: owned */
     int save_count;
@@ -107,7 +108,9 @@ static bool save_all(context_impl *c, wick_function_call *call, wick_node *node,
 static bool run_forward(context_impl *c, wick_function_call *call, wick_tensor *const *inputs, int n,
                         wick_tensor **outputs, int m) {
     wick_modes modes = wick_no_grad(PUB(c));
+    call->c = c;
     bool ok = call->fn.forward(call, PUB(c), inputs, n, outputs, m);
+    call->c = NULL;
     ok = (ok || !FAIL(c, FAILED_PRECONDITION, "%s: forward failed", call->name)) && !c->error;
     wick_modes_set(PUB(c), modes);
     for (int i = 0; ok && i < call->dirty_count; ++i) version_bump((wick_tensor *)call->dirty_tensors[i]);
@@ -148,9 +151,11 @@ bool wick_function_apply(wick_context *pub, const wick_function *fn, void *user,
 void *wick_function_user(wick_function_call *call) { return call->user; }
 
 bool wick_function_save(wick_function_call *call, wick_tensor *const *tensors, int n) {
-    if (call->node || call->to_save || n < 0) return false;
+    context_impl *c = call->c;
+    if (!c) return false;
+    if (call->to_save || n < 0) return !FAIL(c, FAILED_PRECONDITION, "%s: wick_function_save: called twice", call->name);
     call->to_save = rt_calloc(call->rt, sizeof *call->to_save * (size_t)(n + 1));
-    if (!call->to_save) return false;
+    if (!call->to_save) return !FAIL(c, OUT_OF_MEMORY, "%s: cannot save tensors", call->name);
     for (int i = 0; i < n; ++i) call->to_save[i] = wick_retain(tensors[i]);
     call->save_count = n;
     return true;

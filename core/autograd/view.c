@@ -43,6 +43,7 @@ static wick_tensor *view_pairs(context_impl *c, wick_tensor *base, const geometr
 /* What `g` shows of `base`, by recorded operators. `origin`: base's offset when g was taken, less the one it has now. */
 static wick_tensor *view_again(context_impl *c, wick_tensor *base, const geometry *g, int64_t origin) {
     wick_tensor *t;
+    if (!base) return NULL;
     if (is_complex(g->dtype) && !is_complex(base->dtype))
         t = view_pairs(c, base, g, origin);
     else if (is_complex(base->dtype) && !is_complex(g->dtype))

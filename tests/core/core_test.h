@@ -48,13 +48,12 @@ static inline void assert_ok(wick_status *status) {
     fail_msg("%s (%s)", wick_status_message(status), cause ? wick_status_message(cause) : wick_status_origin(status));
 }
 
-static inline int program_start_with(const char *ini) {
+static inline int program_start(void **state) {
     assert_ok(wick_runtime_create(NULL, &RT));
-    assert_ok(load_text(RT, ini));
+    assert_ok(load_text(RT, CPU_SECTION));
     CPU = wick_runtime_host(RT);
     return 0;
 }
-static inline int program_start(void **state) { return program_start_with(CPU_SECTION); }
 
 static inline int program_end(void **state) {
     wick_runtime_release(RT);

@@ -5,9 +5,7 @@
 
 #include "core_test.h"
 
-static struct {
-    int64_t made, failing, outstanding; /* the allocation numbered `failing` fails; 0: none */
-} heap;
+static struct { int64_t made, failing, outstanding; /* the allocation numbered `failing` fails; 0: none */ } heap;
 
 static bool refuses(void) {
     if (++heap.made != heap.failing) return false;
@@ -42,8 +40,8 @@ static bool square_forward(wick_function_call *call, wick_context *c, wick_tenso
     out[0] = wick_mul(c, in[0], in[0]);
     return wick_function_save(call, (wick_tensor *[]){in[0], out[0]}, 2);
 }
-static bool square_backward(wick_function_call *call, wick_context *c, wick_tensor *const *grads, int m, wick_tensor **out,
-                            int n) {
+static bool square_backward(wick_function_call *call, wick_context *c, wick_tensor *const *grads, int m,
+                            wick_tensor **out, int n) {
     out[0] = SCALED(wick_mul(c, grads[0], wick_function_saved(call, c, 0)), 2);
     return true;
 }
@@ -62,7 +60,9 @@ static wick_tensor *rare_paths(wick_tensor *w) {
     return SUM(wick_real(C, wick_mul(C, z, wick_conj(C, z))));
 }
 
-static wick_tensor *look(void *user, wick_context *c, wick_tensor *grad) { return wick_mul_scalar(c, grad, wick_value_float(1)); }
+static wick_tensor *look(void *user, wick_context *c, wick_tensor *grad) {
+    return wick_mul_scalar(c, grad, wick_value_float(1));
+}
 
 static void *keep(void *user, wick_context *c, wick_tensor *t) { return wick_keep(c, t); }
 static wick_tensor *give(void *user, wick_context *c, void *token) { return token; }
@@ -131,7 +131,8 @@ static bool whole_life(int64_t failing, bool load) {
         }
         wick_runtime_release(RT);
     }
-    if (heap.outstanding) fail_msg("allocation %lld: %lld were not returned", (long long)failing, (long long)heap.outstanding);
+    if (heap.outstanding)
+        fail_msg("allocation %lld: %lld were not returned", (long long)failing, (long long)heap.outstanding);
     bool ok = !status;
     if (!load && wick_status_code(status) && wick_status_code(status) != WICK_OUT_OF_MEMORY)
         fail_msg("allocation %lld: %s", (long long)failing, wick_status_message(status));
@@ -160,7 +161,8 @@ static void test_allocations_of_loading_fail(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_fails), cmocka_unit_test(test_each_allocation_of_a_step_fails),
+        cmocka_unit_test(test_nothing_fails),
+        cmocka_unit_test(test_each_allocation_of_a_step_fails),
         cmocka_unit_test(test_allocations_of_loading_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,7 +99,7 @@ static void test_broadcast_inputs_are_summed(void **state) {
 }
 
 static void test_lists(void **state) {
-    wick_tensor *x = LEAF(1, 2), *y = LEAF(3), *parts[] = {x, T(9), y, x}, *const *halves;
+    wick_tensor *x = LEAF(1, 2), *y = LEAF(3), *parts[] = {x, T(9), y, x}, *const * halves;
     wick_tensor *joined = wick_cat(C, parts, 4, NULL);
     assert_int_equal(wick_split(C, joined, 3, NULL, &halves), 2);
     backward_sum(wick_mul(C, halves[1], T(10, 20, 30)));
@@ -399,21 +399,50 @@ static void test_long_chain(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(test_leaf), CASE(test_requires_grad_of_integers_fails), CASE(test_requires_grad_of_a_computed_tensor),
-        CASE(test_requires_grad_taken_back), CASE(test_comparisons_need_no_gradient), CASE(test_backward),
-        CASE(test_two_backwards_accumulate), CASE(test_gradients_do_not_share_memory),
-        CASE(test_gradients_do_not_share_memory_under_create_graph), CASE(test_diamond), CASE(test_same_root_twice),
-        CASE(test_backward_from_a_leaf), CASE(test_broadcast_inputs_are_summed), CASE(test_lists), CASE(test_several_results),
-        CASE(test_gradient_has_the_dtype_of_its_leaf), CASE(test_set_grad_checks), CASE(test_retain_grad),
-        CASE(test_retain_grad_follows_inplace_writes), CASE(test_retain_grad_of_a_tensor_that_dies),
-        CASE(test_retain_grad_without_gradient_fails), CASE(test_second_backward_fails), CASE(test_retain_graph),
-        CASE(test_third_derivative), CASE(test_second_derivative_through_a_saved_result),
-        CASE(test_backward_with_create_graph), CASE(test_grad_of_several), CASE(test_grad_of_an_unused_input),
-        CASE(test_grad_of_a_non_leaf), CASE(test_grad_of_an_output), CASE(test_grad_input_without_gradient_fails),
-        CASE(test_no_gradient_to_follow), CASE(test_implicit_gradient_is_for_scalars),
-        CASE(test_output_gradient_of_another_shape), CASE(test_null_roots), CASE(test_failed_backward_marks_leaves),
-        CASE(test_no_grad), CASE(test_no_grad_allows_writes_to_leaves), CASE(test_inference_mode), CASE(test_detach),
-        CASE(test_graph_walk), CASE(test_graph_text), CASE(test_anomaly_mode), CASE(test_long_chain),
+        CASE(test_leaf),
+        CASE(test_requires_grad_of_integers_fails),
+        CASE(test_requires_grad_of_a_computed_tensor),
+        CASE(test_requires_grad_taken_back),
+        CASE(test_comparisons_need_no_gradient),
+        CASE(test_backward),
+        CASE(test_two_backwards_accumulate),
+        CASE(test_gradients_do_not_share_memory),
+        CASE(test_gradients_do_not_share_memory_under_create_graph),
+        CASE(test_diamond),
+        CASE(test_same_root_twice),
+        CASE(test_backward_from_a_leaf),
+        CASE(test_broadcast_inputs_are_summed),
+        CASE(test_lists),
+        CASE(test_several_results),
+        CASE(test_gradient_has_the_dtype_of_its_leaf),
+        CASE(test_set_grad_checks),
+        CASE(test_retain_grad),
+        CASE(test_retain_grad_follows_inplace_writes),
+        CASE(test_retain_grad_of_a_tensor_that_dies),
+        CASE(test_retain_grad_without_gradient_fails),
+        CASE(test_second_backward_fails),
+        CASE(test_retain_graph),
+        CASE(test_third_derivative),
+        CASE(test_second_derivative_through_a_saved_result),
+        CASE(test_backward_with_create_graph),
+        CASE(test_grad_of_several),
+        CASE(test_grad_of_an_unused_input),
+        CASE(test_grad_of_a_non_leaf),
+        CASE(test_grad_of_an_output),
+        CASE(test_grad_input_without_gradient_fails),
+        CASE(test_no_gradient_to_follow),
+        CASE(test_implicit_gradient_is_for_scalars),
+        CASE(test_output_gradient_of_another_shape),
+        CASE(test_null_roots),
+        CASE(test_failed_backward_marks_leaves),
+        CASE(test_no_grad),
+        CASE(test_no_grad_allows_writes_to_leaves),
+        CASE(test_inference_mode),
+        CASE(test_detach),
+        CASE(test_graph_walk),
+        CASE(test_graph_text),
+        CASE(test_anomaly_mode),
+        CASE(test_long_chain),
     };
     return RUN(tests);
 }

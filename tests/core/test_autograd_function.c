@@ -26,7 +26,8 @@ static bool fails(wick_context *c, const plan *p, bool asked) {
 static bool apply(const wick_function *fn, plan *p, wick_tensor *const *in, int n, wick_tensor **out, int m) {
     return wick_function_apply(C, fn, p, in, n, out, m);
 }
-#define FUNCTION(name, forward, backward) {sizeof(wick_function), name, forward, backward, destroy}
+#define FUNCTION(name, forward, backward) \
+    { sizeof(wick_function), name, forward, backward, destroy }
 
 /* ---- product: saves its inputs ---- */
 static bool product_forward(wick_function_call *call, wick_context *c, wick_tensor *const *in, int n, wick_tensor **out,
@@ -153,12 +154,13 @@ static void test_anomaly_mode_names_the_function(void **state) {
 }
 
 /* ---- root: saves its output ---- */
-static bool root_forward(wick_function_call *call, wick_context *c, wick_tensor *const *in, int n, wick_tensor **out, int m) {
+static bool root_forward(wick_function_call *call, wick_context *c, wick_tensor *const *in, int n, wick_tensor **out,
+                         int m) {
     out[0] = wick_sqrt(c, in[0]);
     return wick_function_save(call, out, 1);
 }
-static bool root_backward(wick_function_call *call, wick_context *c, wick_tensor *const *grads, int m, wick_tensor **out,
-                          int n) {
+static bool root_backward(wick_function_call *call, wick_context *c, wick_tensor *const *grads, int m,
+                          wick_tensor **out, int n) {
     out[0] = wick_div(c, grads[0], SCALED(wick_function_saved(call, c, 0), 2));
     return true;
 }
@@ -225,8 +227,8 @@ static bool split_forward(wick_function_call *call, wick_context *c, wick_tensor
     wick_function_mark_non_differentiable(call, out[2]);
     return true;
 }
-static bool split_backward(wick_function_call *call, wick_context *c, wick_tensor *const *grads, int m, wick_tensor **out,
-                           int n) {
+static bool split_backward(wick_function_call *call, wick_context *c, wick_tensor *const *grads, int m,
+                           wick_tensor **out, int n) {
     ((plan *)wick_function_user(call))->undefined = !grads[1];
     out[0] = SCALED(grads[0], 2);
     if (grads[1]) out[0] = wick_add(c, out[0], SCALED(grads[1], 3), NULL);
@@ -246,7 +248,8 @@ static void test_several_outputs(void **state) {
     assert_false(p->undefined); /* zeros stand for it */
 }
 
-static bool bare_forward(wick_function_call *call, wick_context *c, wick_tensor *const *in, int n, wick_tensor **out, int m) {
+static bool bare_forward(wick_function_call *call, wick_context *c, wick_tensor *const *in, int n, wick_tensor **out,
+                         int m) {
     wick_function_set_materialize_grads(call, false);
     return split_forward(call, c, in, n, out, m);
 }
@@ -262,7 +265,8 @@ static void test_undefined_gradients(void **state) {
 }
 
 /* ---- the input itself as output ---- */
-static bool same_forward(wick_function_call *call, wick_context *c, wick_tensor *const *in, int n, wick_tensor **out, int m) {
+static bool same_forward(wick_function_call *call, wick_context *c, wick_tensor *const *in, int n, wick_tensor **out,
+                         int m) {
     out[0] = in[0];
     return true;
 }
@@ -289,7 +293,8 @@ static void test_wrong_gradient_shape(void **state) {
     wick_tensor *x = LEAF(1, 2), *y;
     apply(&crooked, p, &x, 1, &y, 1);
     assert_false(backward_sum(y));
-    assert_failed("Function CrookedBackward returned an invalid gradient: got [3] but expected shape compatible with [2]");
+    assert_failed(
+        "Function CrookedBackward returned an invalid gradient: got [3] but expected shape compatible with [2]");
 }
 
 static void test_incomplete_function(void **state) {
@@ -302,12 +307,24 @@ static void test_incomplete_function(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(test_saved_inputs), CASE(test_needs_input_grad), CASE(test_without_gradient_ends_at_once),
-        CASE(test_second_derivative), CASE(test_second_backward_fails), CASE(test_changed_saved_tensor_is_found),
-        CASE(test_failing_forward), CASE(test_failing_backward), CASE(test_anomaly_mode_names_the_function),
-        CASE(test_saved_output), CASE(test_mark_dirty), CASE(test_mark_dirty_on_a_view),
-        CASE(test_mark_dirty_on_a_leaf_fails), CASE(test_several_outputs), CASE(test_undefined_gradients),
-        CASE(test_input_returned), CASE(test_wrong_gradient_shape), CASE(test_incomplete_function),
+        CASE(test_saved_inputs),
+        CASE(test_needs_input_grad),
+        CASE(test_without_gradient_ends_at_once),
+        CASE(test_second_derivative),
+        CASE(test_second_backward_fails),
+        CASE(test_changed_saved_tensor_is_found),
+        CASE(test_failing_forward),
+        CASE(test_failing_backward),
+        CASE(test_anomaly_mode_names_the_function),
+        CASE(test_saved_output),
+        CASE(test_mark_dirty),
+        CASE(test_mark_dirty_on_a_view),
+        CASE(test_mark_dirty_on_a_leaf_fails),
+        CASE(test_several_outputs),
+        CASE(test_undefined_gradients),
+        CASE(test_input_returned),
+        CASE(test_wrong_gradient_shape),
+        CASE(test_incomplete_function),
     };
     return RUN(tests);
 }

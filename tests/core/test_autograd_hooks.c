@@ -155,7 +155,9 @@ static void test_accumulate_hooks(void **state) {
 
 /* ---- callbacks and passes within passes ---- */
 static void at_end(void *user, wick_context *c) { note(user, 'e'); }
-static void queue_at_end(void *user, wick_context *c, wick_tensor *leaf) { assert_true(wick_queue_callback(c, at_end, user)); }
+static void queue_at_end(void *user, wick_context *c, wick_tensor *leaf) {
+    assert_true(wick_queue_callback(c, at_end, user));
+}
 
 static void test_callbacks(void **state) {
     trail t = {0};
@@ -278,13 +280,23 @@ static void test_failing_unpack(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(test_hook_replaces_the_gradient_of_a_leaf), CASE(test_hook_sees_the_whole_gradient),
-        CASE(test_hooks_run_in_order_and_can_be_removed), CASE(test_hook_removes_itself_and_others),
-        CASE(test_hook_needs_a_gradient), CASE(test_failing_hook), CASE(test_retained_gradient_comes_after_hooks),
-        CASE(test_hooks_run_for_wick_grad), CASE(test_node_hooks), CASE(test_accumulate_hooks), CASE(test_callbacks),
-        CASE(test_backward_within_a_hook), CASE(test_saved_tensors_move_to_the_host_and_back),
-        CASE(test_packed_tensors_keep_their_history), CASE(test_packed_without_backward_is_released),
-        CASE(test_failing_pack), CASE(test_failing_unpack),
+        CASE(test_hook_replaces_the_gradient_of_a_leaf),
+        CASE(test_hook_sees_the_whole_gradient),
+        CASE(test_hooks_run_in_order_and_can_be_removed),
+        CASE(test_hook_removes_itself_and_others),
+        CASE(test_hook_needs_a_gradient),
+        CASE(test_failing_hook),
+        CASE(test_retained_gradient_comes_after_hooks),
+        CASE(test_hooks_run_for_wick_grad),
+        CASE(test_node_hooks),
+        CASE(test_accumulate_hooks),
+        CASE(test_callbacks),
+        CASE(test_backward_within_a_hook),
+        CASE(test_saved_tensors_move_to_the_host_and_back),
+        CASE(test_packed_tensors_keep_their_history),
+        CASE(test_packed_without_backward_is_released),
+        CASE(test_failing_pack),
+        CASE(test_failing_unpack),
     };
     return RUN(tests);
 }

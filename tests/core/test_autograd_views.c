@@ -183,8 +183,9 @@ static void test_changed_result_is_found(void **state) {
     wick_tensor *x = LEAF(1, 2), *y = wick_exp(C, x);
     scale(y, 2);
     assert_false(backward_sum(y));
-    assert_failed("one of the variables needed for gradient computation has been modified by an inplace operation: "
-                  "[torch.float64 [2]], which is output 0 of ExpBackward0, is at version 1; expected version 0 instead.");
+    assert_failed(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        "[torch.float64 [2]], which is output 0 of ExpBackward0, is at version 1; expected version 0 instead.");
 }
 
 static void test_changed_input_is_found(void **state) {
@@ -240,17 +241,31 @@ static void test_views_made_without_gradient(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(test_view_gradients), CASE(test_expand_and_reshape), CASE(test_overlapping_as_strided),
-        CASE(test_chain_of_writes), CASE(test_write_to_a_base_shows_in_its_views),
-        CASE(test_write_to_a_view_shows_in_its_base), CASE(test_write_to_a_view_shows_in_other_views),
-        CASE(test_write_through_a_view_of_a_view), CASE(test_gradient_enters_through_a_view),
-        CASE(test_overwriting_stops_the_gradient), CASE(test_write_that_saves_its_result_through_a_view),
-        CASE(test_written_view_without_backward_is_freed), CASE(test_second_backward_through_a_written_view_fails),
-        CASE(test_write_that_saves_self), CASE(test_second_derivative_through_a_write), CASE(test_write_to_the_real_part),
-        CASE(test_write_to_a_complex_view), CASE(test_conjugate_of_a_written_base), CASE(test_write_to_a_leaf_fails),
-        CASE(test_changed_result_is_found), CASE(test_changed_input_is_found),
-        CASE(test_changes_through_views_and_aliases_are_found), CASE(test_times_itself),
-        CASE(test_out_refuses_gradients), CASE(test_views_made_without_gradient),
+        CASE(test_view_gradients),
+        CASE(test_expand_and_reshape),
+        CASE(test_overlapping_as_strided),
+        CASE(test_chain_of_writes),
+        CASE(test_write_to_a_base_shows_in_its_views),
+        CASE(test_write_to_a_view_shows_in_its_base),
+        CASE(test_write_to_a_view_shows_in_other_views),
+        CASE(test_write_through_a_view_of_a_view),
+        CASE(test_gradient_enters_through_a_view),
+        CASE(test_overwriting_stops_the_gradient),
+        CASE(test_write_that_saves_its_result_through_a_view),
+        CASE(test_written_view_without_backward_is_freed),
+        CASE(test_second_backward_through_a_written_view_fails),
+        CASE(test_write_that_saves_self),
+        CASE(test_second_derivative_through_a_write),
+        CASE(test_write_to_the_real_part),
+        CASE(test_write_to_a_complex_view),
+        CASE(test_conjugate_of_a_written_base),
+        CASE(test_write_to_a_leaf_fails),
+        CASE(test_changed_result_is_found),
+        CASE(test_changed_input_is_found),
+        CASE(test_changes_through_views_and_aliases_are_found),
+        CASE(test_times_itself),
+        CASE(test_out_refuses_gradients),
+        CASE(test_views_made_without_gradient),
     };
     return RUN(tests);
 }

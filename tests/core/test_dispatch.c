@@ -48,9 +48,9 @@ static void test_defaults(void **state) {
 
 static void test_conversions_that_a_schema_implies(void **state) {
     wick_tensor *x = MATRIX(2, 2, 1, 2, 3, 4);
-    ASSERT_VALUES(CALL("sum.dim_IntList", V(x), INT(0)), 4, 6);              /* int for int[] */
-    ASSERT_VALUES(CALL("add.Tensor", V(x), INT(1)), 2, 3, 4, 5);             /* number for Tensor */
-    ASSERT_VALUES(CALL("elu", V(x), INT(1), INT(1)), 1, 2, 3, 4);            /* int for Scalar */
+    ASSERT_VALUES(CALL("sum.dim_IntList", V(x), INT(0)), 4, 6);                       /* int for int[] */
+    ASSERT_VALUES(CALL("add.Tensor", V(x), INT(1)), 2, 3, 4, 5);                      /* number for Tensor */
+    ASSERT_VALUES(CALL("elu", V(x), INT(1), INT(1)), 1, 2, 3, 4);                     /* int for Scalar */
     ASSERT_VALUES(CALL("dropout", V(x), INT(0), wick_value_bool(false)), 1, 2, 3, 4); /* int for float */
 }
 
@@ -133,7 +133,8 @@ static void test_out_is_resized(void **state) {
 }
 
 static void test_out_casts(void **state) {
-    wick_tensor *single = wick_to_dtype(C, T(0, 0), WICK_F32, NULL), *integers = wick_to_dtype(C, T(0, 0), WICK_I64, NULL);
+    wick_tensor *single = wick_to_dtype(C, T(0, 0), WICK_F32, NULL),
+                *integers = wick_to_dtype(C, T(0, 0), WICK_I64, NULL);
     ASSERT_VALUES(wick_mul_out(C, T(1, 2), T(3, 4), single), 3, 8);
     assert_int_equal(single->dtype, WICK_F32);
     assert_null(wick_mul_out(C, T(1, 2), T(3, 4), integers));
@@ -171,8 +172,9 @@ static wick_tensor *window(wick_tensor *t, int64_t start) { return wick_narrow(C
 static void test_inputs_that_share_the_outputs_memory(void **state) {
     wick_tensor *x = T(1, 2, 3, 4);
     assert_null(wick_add_(C, window(x, 1), window(x, 0), NULL)); /* partly the same memory */
-    assert_failed("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
-                  "memory location. Please clone() the tensor before performing the operation.");
+    assert_failed(
+        "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+        "memory location. Please clone() the tensor before performing the operation.");
     wick_add_(C, window(x, 1), window(x, 1), NULL); /* all of it */
     ASSERT_VALUES(x, 1, 4, 6, 8);
     wick_tensor *square = MATRIX(2, 2, 1, 2, 3, 4);
@@ -257,13 +259,26 @@ static void test_meta_has_no_values(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(test_lookup), CASE(test_operators_are_in_order), CASE(test_defaults),
-        CASE(test_conversions_that_a_schema_implies), CASE(test_argument_errors), CASE(test_wrong_number_of_returns),
-        CASE(test_list_returns), CASE(test_scalar_returns), CASE(test_inplace), CASE(test_inplace_keeps_the_shape),
-        CASE(test_inplace_keeps_the_dtype), CASE(test_out_is_resized), CASE(test_out_casts),
-        CASE(test_out_of_several_returns), CASE(test_writing_to_overlapping_memory_fails),
-        CASE(test_inputs_that_share_the_outputs_memory), CASE(test_strided_targets), CASE(test_meta_shapes),
-        CASE(test_meta_writes_and_gradients), CASE(test_meta_has_no_values),
+        CASE(test_lookup),
+        CASE(test_operators_are_in_order),
+        CASE(test_defaults),
+        CASE(test_conversions_that_a_schema_implies),
+        CASE(test_argument_errors),
+        CASE(test_wrong_number_of_returns),
+        CASE(test_list_returns),
+        CASE(test_scalar_returns),
+        CASE(test_inplace),
+        CASE(test_inplace_keeps_the_shape),
+        CASE(test_inplace_keeps_the_dtype),
+        CASE(test_out_is_resized),
+        CASE(test_out_casts),
+        CASE(test_out_of_several_returns),
+        CASE(test_writing_to_overlapping_memory_fails),
+        CASE(test_inputs_that_share_the_outputs_memory),
+        CASE(test_strided_targets),
+        CASE(test_meta_shapes),
+        CASE(test_meta_writes_and_gradients),
+        CASE(test_meta_has_no_values),
     };
     return RUN(tests);
 }

@@ -7,23 +7,22 @@
 static wick_device SPARE;
 static char logged[512];
 
-static void keep_log(void *user, wick_log_level level, const char *message) { snprintf(logged, sizeof logged, "%s", message); }
+static void keep_log(void *user, wick_log_level level, const char *message) {
+    snprintf(logged, sizeof logged, "%s", message);
+}
 
 /* A runtime of its own for each test, with the second device's section given. */
 static void start(const char *section) {
-    char ini[512];
+    char ini[256];
     wick_config_file *config;
     wick_runtime_options options = WICK_RUNTIME_OPTIONS_INIT;
     options.log = keep_log;
     memset(&spare_seen, 0, sizeof spare_seen);
     assert_ok(wick_runtime_create(&options, &RT));
-    snprintf(ini, sizeof ini, CPU_SECTION "[plugin.spare]\n%s\n", section);
+    assert_ok(load_text(RT, CPU_SECTION));
+    snprintf(ini, sizeof ini, "[plugin.spare]\n%s\n", section);
     assert_ok(wick_config_parse(ini, strlen(ini), "test.ini", NULL, &config));
-    wick_config_file *cpu_only;
-    assert_ok(wick_config_parse(CPU_SECTION, sizeof CPU_SECTION - 1, "test.ini", NULL, &cpu_only));
-    assert_ok(wick_runtime_load(RT, cpu_only));
     assert_ok(wick_plugin_register_static(RT, "spare", wick_plugin_query_spare, config));
-    wick_config_free(cpu_only);
     wick_config_free(config);
     CPU = wick_runtime_host(RT);
     assert_ok(wick_runtime_device(RT, "spare", &SPARE));
@@ -229,13 +228,21 @@ static void test_failed_plugin_withdraws_its_key(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_kernels), cmocka_unit_test(test_views_and_copies_need_no_kernel_of_their_own),
-        cmocka_unit_test(test_numbers_from_the_host_may_mix), cmocka_unit_test(test_devices_do_not_mix),
-        cmocka_unit_test(test_policy_error), cmocka_unit_test(test_unsupported_dtype), cmocka_unit_test(test_policy_cpu),
-        cmocka_unit_test(test_policy_warn_speaks_once), cmocka_unit_test(test_fallback_moves_lists),
-        cmocka_unit_test(test_fallback_of_out_forms), cmocka_unit_test(test_fallback_keeps_promotion),
-        cmocka_unit_test(test_backward_on_the_second_device), cmocka_unit_test(test_key_in_the_modes),
-        cmocka_unit_test(test_key_below_autograd_sees_backward), cmocka_unit_test(test_key_that_is_taken),
+        cmocka_unit_test(test_own_kernels),
+        cmocka_unit_test(test_views_and_copies_need_no_kernel_of_their_own),
+        cmocka_unit_test(test_numbers_from_the_host_may_mix),
+        cmocka_unit_test(test_devices_do_not_mix),
+        cmocka_unit_test(test_policy_error),
+        cmocka_unit_test(test_unsupported_dtype),
+        cmocka_unit_test(test_policy_cpu),
+        cmocka_unit_test(test_policy_warn_speaks_once),
+        cmocka_unit_test(test_fallback_moves_lists),
+        cmocka_unit_test(test_fallback_of_out_forms),
+        cmocka_unit_test(test_fallback_keeps_promotion),
+        cmocka_unit_test(test_backward_on_the_second_device),
+        cmocka_unit_test(test_key_in_the_modes),
+        cmocka_unit_test(test_key_below_autograd_sees_backward),
+        cmocka_unit_test(test_key_that_is_taken),
         cmocka_unit_test(test_failed_plugin_withdraws_its_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

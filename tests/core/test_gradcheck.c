@@ -50,12 +50,13 @@ static void test_complex(void **state) {
 }
 
 /* ---- wrong on purpose ---- */
-static bool cube_forward(wick_function_call *call, wick_context *c, wick_tensor *const *in, int n, wick_tensor **out, int m) {
+static bool cube_forward(wick_function_call *call, wick_context *c, wick_tensor *const *in, int n, wick_tensor **out,
+                         int m) {
     out[0] = wick_mul(c, in[0], wick_mul(c, in[0], in[0]));
     return wick_function_save(call, in, 1);
 }
-static bool wrong_backward(wick_function_call *call, wick_context *c, wick_tensor *const *grads, int m, wick_tensor **out,
-                           int n) {
+static bool wrong_backward(wick_function_call *call, wick_context *c, wick_tensor *const *grads, int m,
+                           wick_tensor **out, int n) {
     wick_tensor *x = wick_function_saved(call, c, 0);
     out[0] = wick_mul(c, grads[0], SCALED(wick_mul(c, x, x), 2));
     return true;
@@ -91,7 +92,9 @@ static bool broken(void *user, wick_context *c, wick_tensor *const *in, int n, w
     out[0] = wick_add(c, in[0], NULL, NULL);
     return true;
 }
-static bool forgetful(void *user, wick_context *c, wick_tensor *const *in, int n, wick_tensor **out, int m) { return true; }
+static bool forgetful(void *user, wick_context *c, wick_tensor *const *in, int n, wick_tensor **out, int m) {
+    return true;
+}
 
 static void test_failing_functions(void **state) {
     wick_tensor *x = LEAF(1, 2), *single = grad_leaf(wick_to_dtype(C, T(1), WICK_F32, NULL));
@@ -102,8 +105,13 @@ static void test_failing_functions(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(test_right), CASE(test_inputs_without_gradient), CASE(test_writes_through_views), CASE(test_complex),
-        CASE(test_wrong_first_derivative), CASE(test_wrong_second_derivative), CASE(test_failing_functions),
+        CASE(test_right),
+        CASE(test_inputs_without_gradient),
+        CASE(test_writes_through_views),
+        CASE(test_complex),
+        CASE(test_wrong_first_derivative),
+        CASE(test_wrong_second_derivative),
+        CASE(test_failing_functions),
     };
     return RUN(tests);
 }

@@ -167,10 +167,18 @@ static void test_limit(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(test_api_rank_sees_calls_as_they_are_made), CASE(test_kernel_rank_sees_what_autograd_hands_down),
-        CASE(test_replace), CASE(test_refuse), CASE(test_newest_runs_first), CASE(test_calls_inside_skip_the_running_one),
-        CASE(test_popped_while_running), CASE(test_pushed_while_running), CASE(test_modes_do_not_carry_interposers),
-        CASE(test_factories_and_lists_pass_through), CASE(test_redispatch_elsewhere_fails), CASE(test_limit),
+        CASE(test_api_rank_sees_calls_as_they_are_made),
+        CASE(test_kernel_rank_sees_what_autograd_hands_down),
+        CASE(test_replace),
+        CASE(test_refuse),
+        CASE(test_newest_runs_first),
+        CASE(test_calls_inside_skip_the_running_one),
+        CASE(test_popped_while_running),
+        CASE(test_pushed_while_running),
+        CASE(test_modes_do_not_carry_interposers),
+        CASE(test_factories_and_lists_pass_through),
+        CASE(test_redispatch_elsewhere_fails),
+        CASE(test_limit),
     };
     return RUN(tests);
 }

@@ -206,13 +206,24 @@ static void test_context_outlives_the_runtime_handle(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(test_closing_frees), CASE(test_scopes_nest), CASE(test_return), CASE(test_return_from_the_outermost_scope),
-        CASE(test_keep_and_adopt), CASE(test_drop), CASE(test_inplace_and_out_register_nothing),
-        CASE(test_lists_live_as_long_as_their_scope), CASE(test_no_scope), CASE(test_many_results_in_one_scope),
-        CASE(test_first_error_wins), CASE(test_expression_on_a_failed_context),
-        CASE(test_scopes_close_on_a_failed_context), CASE(test_null_arguments_are_named),
-        CASE(test_child_error_joins_the_parent), CASE(test_child_inherits_modes_and_defaults),
-        CASE(test_results_outlive_their_context), CASE(test_context_outlives_the_runtime_handle),
+        CASE(test_closing_frees),
+        CASE(test_scopes_nest),
+        CASE(test_return),
+        CASE(test_return_from_the_outermost_scope),
+        CASE(test_keep_and_adopt),
+        CASE(test_drop),
+        CASE(test_inplace_and_out_register_nothing),
+        CASE(test_lists_live_as_long_as_their_scope),
+        CASE(test_no_scope),
+        CASE(test_many_results_in_one_scope),
+        CASE(test_first_error_wins),
+        CASE(test_expression_on_a_failed_context),
+        CASE(test_scopes_close_on_a_failed_context),
+        CASE(test_null_arguments_are_named),
+        CASE(test_child_error_joins_the_parent),
+        CASE(test_child_inherits_modes_and_defaults),
+        CASE(test_results_outlive_their_context),
+        CASE(test_context_outlives_the_runtime_handle),
     };
     return RUN(tests);
 }

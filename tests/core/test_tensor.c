@@ -91,7 +91,8 @@ static void test_wrap_too_small(void **state) {
     int ended = 0;
     assert_null(wick_tensor_wrap(C, buffer, sizeof buffer, WICK_F64, 1, (wick_dim[]){3}, NULL, count_end, &ended));
     assert_failed("the buffer has 16 bytes, wanted 24");
-    assert_null(wick_tensor_wrap(C, buffer, sizeof buffer, WICK_F64, 1, (wick_dim[]){2}, (wick_dim[]){-1}, count_end, &ended));
+    assert_null(
+        wick_tensor_wrap(C, buffer, sizeof buffer, WICK_F64, 1, (wick_dim[]){2}, (wick_dim[]){-1}, count_end, &ended));
     assert_failed("a stride is negative");
     assert_int_equal(ended, 0); /* the buffer stayed the caller's */
 }
@@ -197,11 +198,24 @@ static void test_random_numbers_are_reproducible(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(test_round_trip), CASE(test_default_device), CASE(test_default_dtype), CASE(test_bad_geometry),
-        CASE(test_many_dimensions), CASE(test_empty_tensors), CASE(test_item), CASE(test_wrap), CASE(test_wrap_too_small),
-        CASE(test_wrapped_buffer_does_not_grow), CASE(test_views_share_storage_and_version),
-        CASE(test_views_outlive_their_base), CASE(test_out_grows_in_place), CASE(test_set), CASE(test_channels_last),
-        CASE(test_memory_statistics), CASE(test_lazy_conjugates), CASE(test_random_numbers_are_reproducible),
+        CASE(test_round_trip),
+        CASE(test_default_device),
+        CASE(test_default_dtype),
+        CASE(test_bad_geometry),
+        CASE(test_many_dimensions),
+        CASE(test_empty_tensors),
+        CASE(test_item),
+        CASE(test_wrap),
+        CASE(test_wrap_too_small),
+        CASE(test_wrapped_buffer_does_not_grow),
+        CASE(test_views_share_storage_and_version),
+        CASE(test_views_outlive_their_base),
+        CASE(test_out_grows_in_place),
+        CASE(test_set),
+        CASE(test_channels_last),
+        CASE(test_memory_statistics),
+        CASE(test_lazy_conjugates),
+        CASE(test_random_numbers_are_reproducible),
     };
     return RUN(tests);
 }

@@ -64,7 +64,8 @@ static void test_threads_share_a_graph(void **state) {
 static void *forward(void *user) {
     worker *w = user;
     wick_scope_open(w->context);
-    w->root = wick_keep(w->context, wick_sum(w->context, wick_mul_scalar(w->context, w->leaf, wick_value_int(w->index)), NULL));
+    w->root = wick_keep(w->context,
+                        wick_sum(w->context, wick_mul_scalar(w->context, w->leaf, wick_value_int(w->index)), NULL));
     return NULL;
 }
 
@@ -135,9 +136,12 @@ static void test_errors_join(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(test_threads_share_a_leaf), CASE(test_threads_share_a_graph),
-        CASE(test_parent_goes_on_with_the_threads_graphs), CASE(test_release_on_another_thread),
-        CASE(test_threads_allocate_at_the_same_time), CASE(test_errors_join),
+        CASE(test_threads_share_a_leaf),
+        CASE(test_threads_share_a_graph),
+        CASE(test_parent_goes_on_with_the_threads_graphs),
+        CASE(test_release_on_another_thread),
+        CASE(test_threads_allocate_at_the_same_time),
+        CASE(test_errors_join),
     };
     return RUN(tests);
 }

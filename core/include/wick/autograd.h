@@ -49,7 +49,8 @@ WICK_API bool wick_node_remove_hook(wick_node *node, int64_t id);
 /* Runs once at the end of the backward pass that is in progress on this context. */
 WICK_API bool wick_queue_callback(wick_context *c, void (*fn)(void *user, wick_context *c), void *user);
 
-/* Every tensor saved for backward passes through pack; unpack gives it back. Innermost pair only. */
+/* Every tensor saved for backward passes, detached, through pack; what unpack gives back gets its history again.
+ * Innermost pair only. */
 typedef struct wick_saved_hooks {
     uint32_t struct_size;
     void *(*pack)(void *user, wick_context *c, wick_tensor *t);         /* returns a token */

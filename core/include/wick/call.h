@@ -48,7 +48,8 @@ WICK_API int wick_op_argument(const wick_op *op, const char *name);
 typedef bool (*wick_interposer_fn)(void *user, wick_context *c, const wick_op *op, const wick_value *args, int nargs,
                                    wick_value *rets, int nrets);
 typedef enum wick_interposer_rank { WICK_INTERPOSE_API = 0, WICK_INTERPOSE_KERNEL = 1 } wick_interposer_rank;
-/* Pushes on the context's stack of that rank; the newest runs first. */
+/* Pushes on the context's stack of that rank; the newest runs first. While one runs, only those below it see its calls;
+ * what it pushes takes effect when it returns, and popping the newest may end the running one itself. */
 WICK_API bool wick_interposer_push(wick_context *c, wick_interposer_rank rank, wick_interposer_fn fn, void *user);
 WICK_API void wick_interposer_pop(wick_context *c, wick_interposer_rank rank);
 /* From an interposer or a key handler: go on with the next one below. */

@@ -13,15 +13,22 @@ struct wick_dataset {
     wick_dataset_info info;
 };
 
-wick_status *wick_dataset_create(const wick_dataset_class *cls, void *user, const wick_dataset_info *info,
-                                 wick_dataset **out) {
+/* NULL: no memory; `user` is still the caller's then. */
+static wick_dataset *make(const wick_dataset_class *cls, void *user, const wick_dataset_info *info) {
     wick_dataset *d = calloc(1, sizeof *d);
-    if (!d) {
-        if (cls->destroy) cls->destroy(user);
-        return WICK_ERROR(WICK_OUT_OF_MEMORY, "no memory for a data set");
-    }
+    if (!d) return NULL;
     atomic_init(&d->references, 1);
     d->cls = cls, d->user = user, d->info = *info;
+    return d;
+}
+
+static wick_status *no_memory(void) { return WICK_ERROR(WICK_OUT_OF_MEMORY, "no memory for a data set"); }
+
+wick_status *wick_dataset_create(const wick_dataset_class *cls, void *user, const wick_dataset_info *info,
+                                 wick_dataset **out) {
+    wick_dataset *d = make(cls, user, info);
+    if (!d && cls->destroy) cls->destroy(user);
+    if (!d) return no_memory();
     *out = d;
     return NULL;
 }
@@ -61,10 +68,12 @@ static void arrays_destroy(void *user) {
 }
 
 /* X(dtype, C type): what arrays may hold. */
-#define ELEMENTS(X)                                                                                                \
-    X(BOOL, uint8_t)                                                                                               \
-    X(U8, uint8_t) X(I8, int8_t) X(I16, int16_t) X(I32, int32_t) X(I64, int64_t) X(U16, uint16_t) X(U32, uint32_t) \
-        X(U64, uint64_t) X(F32, float) X(F64, double)
+#define ELEMENTS(X)                                                                                                  \
+    X(BOOL, uint8_t)                                                                                                 \
+    X(U8, uint8_t)                                                                                                   \
+    X(I8, int8_t)                                                                                                    \
+    X(I16, int16_t) X(I32, int32_t) X(I64, int64_t) X(U16, uint16_t) X(U32, uint32_t) X(U64, uint64_t) X(F32, float) \
+        X(F64, double)
 
 static double element_at(const wick_array *a, int64_t i) {
     switch (a->dtype) {
@@ -148,7 +157,7 @@ static wick_status *check_classes(const wick_array *y, const wick_dataset_option
 
 static wick_status *choose_targets(const wick_array *y, const wick_dataset_options *o, const char *source,
                                    wick_dataset_info *info) {
-    if (!y || !y->data) return NULL;
+    if (!y->data) return NULL;
     if (y->ndim < 1 || !readable(y->dtype) || y->sizes[0] != info->count)
         return WICK_ERROR(WICK_DATA_LOSS, "%s: got %lld targets of %s, wanted %lld numbers", source,
                           (long long)(y->ndim ? y->sizes[0] : 1), wick_dtype_name(y->dtype), (long long)info->count);
@@ -157,33 +166,42 @@ static wick_status *choose_targets(const wick_array *y, const wick_dataset_optio
     return o->values_as_targets ? NULL : check_classes(y, o, source, info);
 }
 
-wick_status *wick_dataset_from_arrays(wick_array *features, wick_array *targets, const wick_dataset_options *options,
-                                      const char *source, wick_dataset **out) {
-    static const wick_dataset_options defaults = WICK_DATASET_OPTIONS_INIT;
-    const wick_dataset_options *o = options ? options : &defaults;
+static wick_status *describe(const wick_array *features, const wick_array *targets, const wick_dataset_options *o,
+                             const char *source, wick_dataset_info *info) {
+    if (!(o->std != 0)) return WICK_ERROR(WICK_INVALID_ARGUMENT, "%s: std is 0, wanted another number", source);
+    WICK_TRY(choose_shape(features, o, source, info));
+    return choose_targets(targets, o, source, info);
+}
+
+static wick_status *from_arrays(wick_array *features, wick_array *targets, const wick_dataset_options *o,
+                                const char *source, wick_dataset **out) {
     wick_dataset_info info = WICK_DATASET_INFO_INIT;
+    WICK_TRY(describe(features, targets, o, source, &info));
     arrays *a = calloc(1, sizeof *a);
-    wick_status *status = a ? NULL : WICK_ERROR(WICK_OUT_OF_MEMORY, "%s: no memory for a data set", source);
-    if (!status && !(o->std != 0))
-        status = WICK_ERROR(WICK_INVALID_ARGUMENT, "%s: std is 0, wanted another number", source);
-    if (!status) status = choose_shape(features, o, source, &info);
-    if (!status) status = choose_targets(targets, o, source, &info);
-    if (status) {
-        free(a);
-        wick_array_free(features);
-        if (targets) wick_array_free(targets);
-        return status;
-    }
+    if (!a) return no_memory();
     *a = (arrays){.features = *features,
-                  .targets = targets ? *targets : (wick_array)WICK_ARRAY_INIT,
+                  .targets = *targets,
                   .elements = wick_dim_product(info.sizes, info.ndim),
                   .target_elements = info.target_elements,
                   .factor = o->scale / o->std,
                   .shift = -o->mean / o->std,
                   .classes = info.target_dtype == WICK_I64};
-    *features = (wick_array)WICK_ARRAY_INIT;
-    if (targets) *targets = (wick_array)WICK_ARRAY_INIT;
-    return wick_dataset_create(&arrays_class, a, &info, out);
+    wick_dataset *d = make(&arrays_class, a, &info);
+    if (!d) return free(a), no_memory();
+    *out = d;
+    *features = *targets = (wick_array)WICK_ARRAY_INIT;
+    return NULL;
+}
+
+wick_status *wick_dataset_from_arrays(wick_array *features, wick_array *targets, const wick_dataset_options *options,
+                                      const char *source, wick_dataset **out) {
+    static const wick_dataset_options defaults = WICK_DATASET_OPTIONS_INIT;
+    wick_array none = WICK_ARRAY_INIT;
+    wick_array *y = targets ? targets : &none;
+    wick_status *status = from_arrays(features, y, options ? options : &defaults, source, out);
+    wick_array_free(features);
+    wick_array_free(y);
+    return status;
 }
 
 /* ---- parts ---- */
@@ -222,12 +240,15 @@ wick_status *wick_dataset_subset(wick_dataset *d, const int64_t *indices, int64_
             return WICK_ERROR(WICK_OUT_OF_RANGE, "sample %lld of a data set of %lld", (long long)indices[i],
                               (long long)d->info.count);
     part *p = malloc(sizeof *p + (size_t)count * sizeof *indices);
-    if (!p) return WICK_ERROR(WICK_OUT_OF_MEMORY, "no memory for a part of a data set");
+    if (!p) return no_memory();
     p->whole = wick_dataset_retain(d);
     if (count) memcpy(p->indices, indices, (size_t)count * sizeof *indices);
     wick_dataset_info info = d->info;
     info.count = count;
-    return wick_dataset_create(&part_class, p, &info, out);
+    wick_dataset *made = make(&part_class, p, &info);
+    if (!made) return part_destroy(p), no_memory();
+    *out = made;
+    return NULL;
 }
 
 wick_status *wick_dataset_split(wick_dataset *d, double share, uint64_t seed, wick_dataset **out_first,

@@ -150,7 +150,7 @@ static wick_status *read_items(const char *text, argument *arguments, int n, con
 }
 
 wick_status *spec_parse(const char *text, const char *list, spec_value values[SPEC_ARGUMENTS]) {
-    argument arguments[SPEC_ARGUMENTS];
+    argument arguments[SPEC_ARGUMENTS] = {{.given = false}};
     int n = read_arguments(list, arguments);
     memset(values, 0, sizeof *values * SPEC_ARGUMENTS);
     WICK_TRY(read_items(text, arguments, n, list, values));

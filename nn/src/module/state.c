@@ -35,11 +35,9 @@ void wick_state_free(wick_state *state) {
 }
 
 static char *joined(const char *prefix, const char *name) {
-    size_t a = strlen(prefix), b = strlen(name) + 1;
-    char *full = malloc(a + b);
-    if (!full) return NULL;
-    memcpy(full, prefix, a);
-    memcpy(full + a, name, b);
+    size_t bytes = strlen(prefix) + strlen(name) + 1;
+    char *full = malloc(bytes);
+    if (full) snprintf(full, bytes, "%s%s", prefix, name);
     return full;
 }
 

@@ -182,7 +182,7 @@ static bool check_unexpected(const loading *l) {
     size_t length = strlen(l->prefix);
     const wick_safetensors_info *info;
     for (size_t i = 0; (info = wick_safetensors_at(l->file, i)) != NULL; ++i) {
-        if (strncmp(info->name, l->prefix, length) || is_persistent_name(l->m, info->name + length)) continue;
+        if (strncmp(info->name, l->prefix, length) != 0 || is_persistent_name(l->m, info->name + length)) continue;
         if (!report_name(l->c, &l->report->unexpected, &l->report->unexpected_count, info->name + length)) return false;
     }
     return true;

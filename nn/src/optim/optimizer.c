@@ -109,7 +109,7 @@ bool wick_optimizer_describe(size_t index, wick_option_list *out) {
 
 /* ---- life ---- */
 static void group_free(group *g) {
-    for (size_t i = 0; i < g->count; ++i) {
+    for (size_t i = 0; g->params && i < g->count; ++i) {
         wick_release(g->params[i].tensor);
         for (int k = 0; k < SLOTS; ++k) wick_release(g->params[i].state[k]);
     }

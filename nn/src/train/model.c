@@ -43,7 +43,7 @@ static int compare_numbers(const void *a, const void *b) {
 /* "layer12" -> 12; 0 for another key. */
 static long layer_number(const char *key) {
     char *end;
-    if (strncmp(key, "layer", 5) || key[5] < '1' || key[5] > '9') return 0;
+    if (strncmp(key, "layer", 5) != 0 || key[5] < '1' || key[5] > '9') return 0;
     long number = strtol(key + 5, &end, 10);
     return *end || number > LAYERS_LIMIT ? 0 : number;
 }
@@ -63,10 +63,10 @@ static wick_status *list_layers(const wick_config_file *config, numbered **out, 
         else
             layers[n++] = (numbered){number, key};
     }
-    if (!status && !n)
-        status = WICK_ERROR(WICK_INVALID_ARGUMENT, "%s: [model] has no layers, wanted layer1, layer2, ...",
-                            wick_config_name(config));
     if (status) return free(layers), status;
+    if (!layers)
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "%s: [model] has no layers, wanted layer1, layer2, ...",
+                          wick_config_name(config));
     qsort(layers, n, sizeof *layers, compare_numbers);
     *out = layers, *out_count = (int)n;
     return NULL;

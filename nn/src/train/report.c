@@ -199,7 +199,7 @@ static int64_t choose_samples(const wick_evaluation *e, const int64_t *targets, 
     return n;
 }
 
-static wick_status *fetch_targets(const wick_dataset *d, int64_t count, int64_t elements, float *x, int64_t *targets) {
+static wick_status *fetch_targets(const wick_dataset *d, int64_t count, float *x, int64_t *targets) {
     for (int64_t i = 0; i < count; ++i) WICK_TRY(wick_dataset_fetch(d, &i, 1, x, &targets[i]));
     return NULL;
 }
@@ -229,9 +229,12 @@ static wick_status *add_samples(text *t, const wick_report *r) {
     if (!is_picture(&info, &p) || info.count != r->test->count) return NULL;
     float *x = malloc((size_t)elements * sizeof *x);
     int64_t *targets = malloc((size_t)info.count * sizeof *targets);
-    wick_status *status = x && targets ? NULL : WICK_ERROR(WICK_OUT_OF_MEMORY, "no memory for the report's samples");
-    if (!status) status = fetch_targets(r->samples, info.count, elements, x, targets);
-    if (!status) status = add_chosen(t, r, &p, x, targets);
+    wick_status *status = NULL;
+    if (!x || !targets)
+        t->failed = true;
+    else
+        status = fetch_targets(r->samples, info.count, x, targets);
+    if (!t->failed && !status) status = add_chosen(t, r, &p, x, targets);
     free(x);
     free(targets);
     return status;

@@ -76,7 +76,7 @@ NARROW(F32, float, C64, float complex, x)
 NARROW(F32, float, F8E4M3FN, uint8_t, f8e4m3fn_of_f32(x))
 NARROW(F32, float, F8E5M2, uint8_t, f8e5m2_of_f32(x))
 #if !defined(__F16C__)
-NARROW(F32, F16, uint16_t, f16_of_f32(x))
+NARROW(F32, float, F16, uint16_t, f16_of_f32(x))
 #endif
 NARROW_REAL(F64, double)
 NARROW(F64, double, F32, float, x)

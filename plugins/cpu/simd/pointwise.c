@@ -27,19 +27,20 @@ static const pw_op ops[PW_COUNT] = {
 #include <wick/sdk/pointwise.inc>
 };
 
-#define CLASS_LOOPS(name) extern const pw_loop CPU_NAME(pw_loops_##name)[PW_COUNT];
-CLASS_LOOPS(f32)
-CLASS_LOOPS(f64)
-CLASS_LOOPS(i64)
-CLASS_LOOPS(i32)
-CLASS_LOOPS(u8)
-CLASS_LOOPS(u64)
-CLASS_LOOPS(c64)
-CLASS_LOOPS(c128)
+#define CLASS_LOOPS(name) extern const pw_loop name[PW_COUNT];
+CLASS_LOOPS(CPU_NAME(pw_loops_f32))
+CLASS_LOOPS(CPU_NAME(pw_loops_f64))
+CLASS_LOOPS(CPU_NAME_256(pw_loops_i64))
+CLASS_LOOPS(CPU_NAME_256(pw_loops_i32))
+CLASS_LOOPS(CPU_NAME_256(pw_loops_u8))
+CLASS_LOOPS(CPU_NAME_256(pw_loops_u64))
+CLASS_LOOPS(CPU_NAME_256(pw_loops_c64))
+CLASS_LOOPS(CPU_NAME_256(pw_loops_c128))
 const pw_loop *const CPU_NAME(pw_loops)[CPU_CLASS_COUNT] = {
-    [CPU_F32] = CPU_NAME(pw_loops_f32), [CPU_F64] = CPU_NAME(pw_loops_f64),  [CPU_I64] = CPU_NAME(pw_loops_i64),
-    [CPU_I32] = CPU_NAME(pw_loops_i32), [CPU_U8] = CPU_NAME(pw_loops_u8),    [CPU_U64] = CPU_NAME(pw_loops_u64),
-    [CPU_C64] = CPU_NAME(pw_loops_c64), [CPU_C128] = CPU_NAME(pw_loops_c128)};
+    [CPU_F32] = CPU_NAME(pw_loops_f32),     [CPU_F64] = CPU_NAME(pw_loops_f64),
+    [CPU_I64] = CPU_NAME_256(pw_loops_i64), [CPU_I32] = CPU_NAME_256(pw_loops_i32),
+    [CPU_U8] = CPU_NAME_256(pw_loops_u8),   [CPU_U64] = CPU_NAME_256(pw_loops_u64),
+    [CPU_C64] = CPU_NAME_256(pw_loops_c64), [CPU_C128] = CPU_NAME_256(pw_loops_c128)};
 
 static inline cpu_class class_of_kind(pw_kind kind, cpu_class c) {
     if (kind == KIND_T) return c;

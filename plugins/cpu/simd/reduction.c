@@ -41,7 +41,7 @@ static const reduce_map_fn finish_mean[ACC_COUNT] = {[ACC_F32] = finish_mean_f32
 typedef enum fold_param { PARAM_NONE, PARAM_COUNT, PARAM_ORD } fold_param;
 
 typedef struct fold_op {
-    const fold_kernel *fold;     /* by accumulator */
+    const fold_kernel *const *fold; /* by accumulator */
     const reduce_map_fn *map;    /* by accumulator; NULL: none */
     const reduce_map_fn *finish; /* by accumulator; NULL: none */
     fold_param param;            /* of the finish; ORD also of the map */
@@ -59,13 +59,13 @@ static wick_status *run_fold(const wick_kernel_call *call, const fold_op *op, do
     acc_kind acc = op->truth ? ACC_I64 : acc_of(wick_tensor_dtype(out));
     reduction r;
     reduce_shape_init(&r.shape, in, nothing ? 0 : reduce_mask(dims, in->ndim), out, NULL, REDUCE_ANY_ORDER);
-    r.fold = &op->fold[acc];
+    r.fold = op->fold[acc];
     r.map = op->map ? op->map[acc] : NULL;
     r.finish = op->finish ? op->finish[acc] : NULL;
     r.load = op->truth ? acc_truth_loader(wick_tensor_dtype(in)) : acc_loader(acc, wick_tensor_dtype(in));
     r.store = acc_store(acc, wick_tensor_dtype(out));
     bool complex_in = wick_dtype_is_complex(wick_tensor_dtype(in)), complex_acc = acc >= ACC_C64;
-    if (!r.fold->fold || !r.load || !r.store || (complex_in && !complex_acc && !op->modulus && !op->truth) ||
+    if (!r.fold || !r.load || !r.store || (complex_in && !complex_acc && !op->modulus && !op->truth) ||
         (op->finish && !r.finish))
         return WICK_HOST_ERROR(call->host, WICK_UNSUPPORTED, "this reduction has no kernel for these dtypes");
     r.direct = !op->truth && !r.map && acc_is_native(acc, wick_tensor_dtype(in));

@@ -8,7 +8,6 @@
 enum { BLOCK = 2048, COLUMNS = 256, SPLIT_ELEMENTS = 65536, SPLIT_UNITS = 64 };
 
 typedef struct index_kernel {
-    const fold_kernel *fold; /* of this accumulator */
     bool (*better)(const void *x, const void *best);
     int64_t (*find)(const void *x, int64_t n, const void *value); /* the first equal element; value is among them */
     /* row number `at` meets the best of every column */
@@ -58,24 +57,26 @@ DEFINE_INDEX(min_f64, double, BELOW)
 DEFINE_INDEX(min_i64, int64_t, BELOW_INT)
 
 static const index_kernel kernels_max[ACC_C64] = {
-    [ACC_F32] = {&fold_max[ACC_F32], better_max_f32, find_f32, columns_max_f32},
-    [ACC_F64] = {&fold_max[ACC_F64], better_max_f64, find_f64, columns_max_f64},
-    [ACC_I64] = {&fold_max[ACC_I64], better_max_i64, find_i64, columns_max_i64},
+    [ACC_F32] = {better_max_f32, find_f32, columns_max_f32},
+    [ACC_F64] = {better_max_f64, find_f64, columns_max_f64},
+    [ACC_I64] = {better_max_i64, find_i64, columns_max_i64},
 };
 static const index_kernel kernels_min[ACC_C64] = {
-    [ACC_F32] = {&fold_min[ACC_F32], better_min_f32, find_f32, columns_min_f32},
-    [ACC_F64] = {&fold_min[ACC_F64], better_min_f64, find_f64, columns_min_f64},
-    [ACC_I64] = {&fold_min[ACC_I64], better_min_i64, find_i64, columns_min_i64},
+    [ACC_F32] = {better_min_f32, find_f32, columns_min_f32},
+    [ACC_F64] = {better_min_f64, find_f64, columns_min_f64},
+    [ACC_I64] = {better_min_i64, find_i64, columns_min_i64},
 };
 
 typedef struct index_op {
-    const index_kernel *kernels;
+    const index_kernel *kernels; /* by accumulator, as are the folds */
+    const fold_kernel *const *folds;
     bool values; /* results: values and indices, else indices */
 } index_op;
 
 typedef struct index_job {
     reduce_shape shape; /* out[0]: indices, out[1]: values */
     const index_kernel *kernel;
+    const fold_kernel *fold;
     acc_operand x, values; /* values.data may be NULL */
     int64_t *indices;
     int64_t pieces;
@@ -91,15 +92,15 @@ static void best_of_row(const index_job *job, int64_t in, int64_t begin, int64_t
     const reduce_shape *s = &job->shape;
     const reduce_dim *inner = s->nreduced ? &s->reduced[s->nreduced - 1] : &single;
     const index_kernel *k = job->kernel;
-    k->fold->fill(best, 1);
+    job->fold->fill(best, 1);
     *index = begin;
     for (int64_t i = begin, n; i < end; i += n) {
         int64_t outer = s->nreduced > 1 ? i / inner->size : 0, at = i - outer * inner->size;
         n = reduce_min(reduce_min(inner->size - at, end - i), BLOCK);
         int64_t offset = in + reduce_at(s->reduced, s->nreduced - 1, outer, NULL) + at * inner->in;
         const void *x = acc_view(&job->x, offset, inner->in, n, buffer);
-        k->fold->fill(&candidate, 1);
-        k->fold->reduce(&candidate, x, n);
+        job->fold->fill(&candidate, 1);
+        job->fold->reduce(&candidate, x, n);
         if (!k->better(&candidate, best)) continue;
         memcpy(best, &candidate, (size_t)job->acc_size);
         *index = i + k->find(x, n, best);
@@ -144,7 +145,7 @@ static void column_units(void *user, int64_t begin, int64_t end, int worker) {
     int64_t index[COLUMNS];
     for (int64_t task = begin; task < end; ++task) {
         int64_t out[2], width, in = reduce_task(s, task, out, &width);
-        job->kernel->fold->fill(best, width);
+        job->fold->fill(best, width);
         memset(index, 0, sizeof index);
         for (int64_t i = 0; i < s->reduced_count; ++i) {
             int64_t at = in + reduce_at(s->reduced, s->nreduced, i, NULL);
@@ -169,7 +170,7 @@ static wick_status *index_call(const wick_kernel_call *call) {
     reduce_shape *s = &job.shape;
     reduce_shape_init(s, x, reduce_mask(&call->values[1], x->ndim), indices, values, REDUCE_IN_ORDER);
     if (s->kept_count == 0) return NULL;
-    job.kernel = &op->kernels[acc], job.acc_size = acc_bytes[acc];
+    job.kernel = &op->kernels[acc], job.fold = op->folds[acc], job.acc_size = acc_bytes[acc];
     job.indices = wick_data(indices);
     reduce_split(s, COLUMNS, 1);
     job.pieces = 1;
@@ -182,8 +183,8 @@ static wick_status *index_call(const wick_kernel_call *call) {
     return NULL;
 }
 
-static const index_op op_argmax = {kernels_max, false}, op_argmin = {kernels_min, false};
-static const index_op op_max = {kernels_max, true}, op_min = {kernels_min, true};
+static const index_op op_argmax = {kernels_max, fold_max, false}, op_argmin = {kernels_min, fold_min, false};
+static const index_op op_max = {kernels_max, fold_max, true}, op_min = {kernels_min, fold_min, true};
 
 static const wick_kernel_row rows[] = {
     CPU_ROW("argmax", index_call, &op_argmax, 0, WICK_KERNEL_DETERMINISTIC),

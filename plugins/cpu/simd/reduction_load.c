@@ -1,10 +1,15 @@
-/* Loaders and stores between element dtypes and accumulators. */
+/* Loaders and stores between element dtypes and accumulators: loops for the pairs that are common, the conversions of
+ * convert.h, a block at a time, for the rest. */
 #include "convert.h"
 #include "reduction.h"
 
 #include <math.h>
+#include <wick/sdk/iter.h>
+
+enum { BLOCK = 256 };
 
 const uint8_t acc_bytes[ACC_COUNT] = {4, 8, 8, 8, 16};
+static const uint8_t acc_dtypes[ACC_COUNT] = {WICK_F32, WICK_F64, WICK_I64, WICK_C64, WICK_C128};
 
 acc_kind acc_of(wick_dtype d) {
     switch (d) {
@@ -15,27 +20,12 @@ acc_kind acc_of(wick_dtype d) {
     }
 }
 
-bool acc_is_native(acc_kind a, wick_dtype d) {
-    static const uint8_t native[ACC_COUNT] = {WICK_F32, WICK_F64, WICK_I64, WICK_C64, WICK_C128};
-    return native[a] == d;
-}
+bool acc_is_native(acc_kind a, wick_dtype d) { return acc_dtypes[a] == d; }
 
+/* ---- loops ---- */
 #define PLAIN(x) (x)
-/* X(dtype, C type, to a real number, from a real number) */
-#define REAL_DTYPES(X)                          \
-    X(BOOL, uint8_t, PLAIN, (uint8_t)0 !=)      \
-    X(U8, uint8_t, PLAIN, (uint8_t))            \
-    X(I8, int8_t, PLAIN, (int8_t))              \
-    X(I16, int16_t, PLAIN, (int16_t))           \
-    X(I32, int32_t, PLAIN, (int32_t))           \
-    X(I64, int64_t, PLAIN, (int64_t))           \
-    X(U16, uint16_t, PLAIN, (uint16_t))         \
-    X(U32, uint32_t, PLAIN, (uint32_t))         \
-    X(U64, uint64_t, PLAIN, (uint64_t))         \
-    X(F16, uint16_t, f32_of_f16, f16_of_f32)    \
-    X(BF16, uint16_t, f32_of_bf16, bf16_of_f32) \
-    X(F32, float, PLAIN, (float))               \
-    X(F64, double, PLAIN, (double))
+#define MODULUS_C64(x) hypotf((x).re, (x).im)
+#define MODULUS_C128(x) hypot((x).re, (x).im)
 
 #define LOADER(name, T, ACC, VALUE)                                           \
     static void name(void *dst, const void *src, int64_t stride, int64_t n) { \
@@ -46,94 +36,126 @@ bool acc_is_native(acc_kind a, wick_dtype d) {
         else                                                                  \
             for (int64_t i = 0; i < n; ++i) d[i] = VALUE(s[i * stride]);      \
     }
-#define STORE(name, T, ACC, VALUE)                                            \
+#define STORE(name, T, ACC)                                                   \
     static void name(void *dst, int64_t stride, const void *src, int64_t n) { \
         T *restrict d = dst;                                                  \
         const ACC *restrict s = src;                                          \
         if (stride == 1)                                                      \
-            for (int64_t i = 0; i < n; ++i) d[i] = VALUE(s[i]);               \
+            for (int64_t i = 0; i < n; ++i) d[i] = (T)s[i];                   \
         else                                                                  \
-            for (int64_t i = 0; i < n; ++i) d[i * stride] = VALUE(s[i]);      \
+            for (int64_t i = 0; i < n; ++i) d[i * stride] = (T)s[i];          \
     }
-
-/* ---- real and truth loaders ---- */
-#define LOAD_REAL(D, T, TO, FROM)       \
-    LOADER(load_f32_##D, T, float, TO)  \
-    LOADER(load_f64_##D, T, double, TO) \
-    LOADER(load_i64_##D, T, int64_t, (int64_t)TO)
-REAL_DTYPES(LOAD_REAL)
-
-#define TRUE_REAL(x) ((x) != 0)
-#define TRUE_HALF(x) (((x)&0x7fff) != 0)
-#define TRUE_COMPLEX(x) ((x).re != 0 || (x).im != 0)
-LOADER(truth_8, uint8_t, int64_t, TRUE_REAL)
-LOADER(truth_16, uint16_t, int64_t, TRUE_REAL)
-LOADER(truth_32, uint32_t, int64_t, TRUE_REAL)
-LOADER(truth_64, uint64_t, int64_t, TRUE_REAL)
-LOADER(truth_half, uint16_t, int64_t, TRUE_HALF)
-LOADER(truth_f32, float, int64_t, TRUE_REAL)
-LOADER(truth_f64, double, int64_t, TRUE_REAL)
-LOADER(truth_c64, acc_c64, int64_t, TRUE_COMPLEX)
-LOADER(truth_c128, acc_c128, int64_t, TRUE_COMPLEX)
-
-/* ---- complex loaders ---- */
-#define MODULUS_C64(x) hypotf((x).re, (x).im)
-#define MODULUS_C128(x) hypot((x).re, (x).im)
+LOADER(load_f32_F32, float, float, PLAIN)
+LOADER(load_f64_F32, float, double, PLAIN)
+LOADER(load_f64_F64, double, double, PLAIN)
+LOADER(load_i64_I64, int64_t, int64_t, PLAIN)
 LOADER(load_f32_C64, acc_c64, float, MODULUS_C64)
 LOADER(load_f64_C64, acc_c64, double, MODULUS_C128)
 LOADER(load_f64_C128, acc_c128, double, MODULUS_C128)
-LOADER(load_c64_C64, acc_c64, acc_c64, PLAIN)
-LOADER(load_c128_C128, acc_c128, acc_c128, PLAIN)
-#define WIDEN(x) ((acc_c128){(x).re, (x).im})
-LOADER(load_c128_C64, acc_c64, acc_c128, WIDEN)
-#define LOAD_COMPLEX(D, T, TO, FROM)                                              \
-    static inline acc_c64 c64_##D(T x) { return (acc_c64){(float)TO(x), 0}; }     \
-    static inline acc_c128 c128_##D(T x) { return (acc_c128){(double)TO(x), 0}; } \
-    LOADER(load_c64_##D, T, acc_c64, c64_##D)                                     \
-    LOADER(load_c128_##D, T, acc_c128, c128_##D)
-REAL_DTYPES(LOAD_COMPLEX)
+STORE(store_f32_F32, float, float)
+STORE(store_f64_F32, float, double)
+STORE(store_f64_F64, double, double)
+STORE(store_i64_I64, int64_t, int64_t)
 
-acc_load_fn acc_loader(acc_kind a, wick_dtype d) {
-#define F32_ENTRY(D, T, TO, FROM) [WICK_##D] = load_f32_##D,
-#define F64_ENTRY(D, T, TO, FROM) [WICK_##D] = load_f64_##D,
-#define I64_ENTRY(D, T, TO, FROM) [WICK_##D] = load_i64_##D,
-#define C64_ENTRY(D, T, TO, FROM) [WICK_##D] = load_c64_##D,
-#define C128_ENTRY(D, T, TO, FROM) [WICK_##D] = load_c128_##D,
+/* ---- conversions ---- */
+static __attribute__((noinline)) void load_any(void *dst, const void *src, int64_t stride, int64_t n, wick_dtype from,
+                                               wick_dtype to) {
+    _Alignas(64) double complex packed[BLOCK], wide[BLOCK];
+    const int32_t bytes = (int32_t)wick_dtype_bytes(from), to_bytes = (int32_t)wick_dtype_bytes(to);
+    const cpu_class c = class_of_dtype(from);
+    const cpu_convert_fn widen = CPU_NAME(widen)[from],
+                         narrow = widen && dtype_of_class(c) == to ? NULL : CPU_NAME(narrow)[c][to];
+    for (int64_t i = 0, m; i < n; i += m) {
+        const void *x = (const char *)src + i * stride * bytes;
+        char *y = (char *)dst + i * to_bytes;
+        m = reduce_min(BLOCK, n - i);
+        if (stride != 1) wick_copy_row((char *)packed, bytes, x, stride * bytes, m, bytes), x = packed;
+        if (widen) widen(narrow ? (char *)wide : y, x, m), x = wide;
+        if (narrow) narrow(y, x, m);
+    }
+}
+
+static __attribute__((noinline)) void load_truth(void *dst, const void *src, int64_t stride, int64_t n,
+                                                 wick_dtype from) {
+    uint8_t truth[BLOCK];
+    const int64_t step = stride * (int64_t)wick_dtype_bytes(from);
+    for (int64_t i = 0, m; i < n; i += m) {
+        m = reduce_min(BLOCK, n - i);
+        load_any(truth, (const char *)src + i * step, stride, m, from, WICK_BOOL);
+        CPU_NAME(narrow)[CPU_U8][WICK_I64]((int64_t *)dst + i, truth, m);
+    }
+}
+
+static __attribute__((noinline)) void store_any(void *dst, int64_t stride, const void *src, int64_t n, acc_kind from,
+                                                wick_dtype to) {
+    _Alignas(64) double complex packed[BLOCK];
+    const int32_t bytes = (int32_t)wick_dtype_bytes(to);
+    const cpu_convert_fn narrow = CPU_NAME(narrow)[class_of_dtype((wick_dtype)acc_dtypes[from])][to];
+    for (int64_t i = 0, m; i < n; i += m) {
+        const char *x = (const char *)src + i * acc_bytes[from];
+        char *y = (char *)dst + i * stride * bytes;
+        m = reduce_min(BLOCK, n - i);
+        narrow(stride == 1 ? (void *)y : packed, x, m);
+        if (stride != 1) wick_copy_row(y, stride * bytes, (const char *)packed, bytes, m, bytes);
+    }
+}
+
+#define LOAD_ANY(a, ACC, D)                                                             \
+    static void load_##a##_##D(void *dst, const void *src, int64_t stride, int64_t n) { \
+        load_any(dst, src, stride, n, WICK_##D, WICK_##ACC);                            \
+    }
+#define LOAD_TRUTH(D)                                                              \
+    static void truth_##D(void *dst, const void *src, int64_t stride, int64_t n) { \
+        load_truth(dst, src, stride, n, WICK_##D);                                 \
+    }
+#define STORE_ANY(a, ACC, D)                                                             \
+    static void store_##a##_##D(void *dst, int64_t stride, const void *src, int64_t n) { \
+        store_any(dst, stride, src, n, ACC_##ACC, WICK_##D);                             \
+    }
+
+/* ---- every pair ---- */
+#define NARROW_DTYPES(X) X(BOOL) X(U8) X(I8) X(I16) X(I32) X(U16) X(U32) X(U64) X(F16) X(BF16)
+#define REAL_DTYPES(X) NARROW_DTYPES(X) X(I64) X(F32) X(F64)
+#define DTYPES(X) REAL_DTYPES(X) X(C64) X(C128)
+
+#define F32_F64_I64(D)    \
+    LOAD_ANY(f32, F32, D) \
+    STORE_ANY(f32, F32, D) LOAD_ANY(f64, F64, D) STORE_ANY(f64, F64, D) LOAD_ANY(i64, I64, D) STORE_ANY(i64, I64, D)
+NARROW_DTYPES(F32_F64_I64)
+LOAD_ANY(f32, F32, I64)
+LOAD_ANY(f32, F32, F64) STORE_ANY(f32, F32, I64) STORE_ANY(f32, F32, F64) LOAD_ANY(f64, F64, I64)
+    STORE_ANY(f64, F64, I64) LOAD_ANY(i64, I64, F32) LOAD_ANY(i64, I64, F64) STORE_ANY(i64, I64, F32)
+        STORE_ANY(i64, I64, F64)
+#define COMPLEX(D) LOAD_ANY(c64, C64, D) LOAD_ANY(c128, C128, D)
+            REAL_DTYPES(COMPLEX) LOAD_ANY(c64, C64, C64) LOAD_ANY(c128, C128, C64) LOAD_ANY(c128, C128, C128)
+                STORE_ANY(c64, C64, C64) STORE_ANY(c128, C128, C64) STORE_ANY(c128, C128, C128) DTYPES(LOAD_TRUTH)
+
+                    acc_load_fn acc_loader(acc_kind a, wick_dtype d) {
+#define F32_ENTRY(D) [WICK_##D] = load_f32_##D,
+#define F64_ENTRY(D) [WICK_##D] = load_f64_##D,
+#define I64_ENTRY(D) [WICK_##D] = load_i64_##D,
+#define C64_ENTRY(D) [WICK_##D] = load_c64_##D,
+#define C128_ENTRY(D) [WICK_##D] = load_c128_##D,
     static const acc_load_fn table[ACC_COUNT][WICK_DTYPE_COUNT] = {
-        [ACC_F32] = {REAL_DTYPES(F32_ENTRY)[WICK_C64] = load_f32_C64},
-        [ACC_F64] = {REAL_DTYPES(F64_ENTRY)[WICK_C64] = load_f64_C64, [WICK_C128] = load_f64_C128},
+        [ACC_F32] = {REAL_DTYPES(F32_ENTRY) F32_ENTRY(C64)},
+        [ACC_F64] = {DTYPES(F64_ENTRY)},
         [ACC_I64] = {REAL_DTYPES(I64_ENTRY)},
-        [ACC_C64] = {REAL_DTYPES(C64_ENTRY)[WICK_C64] = load_c64_C64},
-        [ACC_C128] = {REAL_DTYPES(C128_ENTRY)[WICK_C64] = load_c128_C64, [WICK_C128] = load_c128_C128},
+        [ACC_C64] = {REAL_DTYPES(C64_ENTRY) C64_ENTRY(C64)},
+        [ACC_C128] = {DTYPES(C128_ENTRY)},
     };
     return table[a][d];
 }
 
 acc_load_fn acc_truth_loader(wick_dtype d) {
-    static const acc_load_fn table[WICK_DTYPE_COUNT] = {
-        [WICK_BOOL] = truth_8,  [WICK_U8] = truth_8,     [WICK_I8] = truth_8,      [WICK_I16] = truth_16,
-        [WICK_I32] = truth_32,  [WICK_I64] = truth_64,   [WICK_U16] = truth_16,    [WICK_U32] = truth_32,
-        [WICK_U64] = truth_64,  [WICK_F16] = truth_half, [WICK_BF16] = truth_half, [WICK_F32] = truth_f32,
-        [WICK_F64] = truth_f64, [WICK_C64] = truth_c64,  [WICK_C128] = truth_c128,
-    };
+#define TRUTH_ENTRY(D) [WICK_##D] = truth_##D,
+    static const acc_load_fn table[WICK_DTYPE_COUNT] = {DTYPES(TRUTH_ENTRY)};
     return table[d];
 }
 
-/* ---- stores ---- */
-#define STORE_REAL(D, T, TO, FROM)        \
-    STORE(store_f32_##D, T, float, FROM)  \
-    STORE(store_f64_##D, T, double, FROM) \
-    STORE(store_i64_##D, T, int64_t, FROM)
-REAL_DTYPES(STORE_REAL)
-STORE(store_c64_C64, acc_c64, acc_c64, PLAIN)
-STORE(store_c128_C128, acc_c128, acc_c128, PLAIN)
-#define NARROW(x) ((acc_c64){(float)(x).re, (float)(x).im})
-STORE(store_c128_C64, acc_c64, acc_c128, NARROW)
-
 acc_store_fn acc_store(acc_kind a, wick_dtype d) {
-#define F32_STORE(D, T, TO, FROM) [WICK_##D] = store_f32_##D,
-#define F64_STORE(D, T, TO, FROM) [WICK_##D] = store_f64_##D,
-#define I64_STORE(D, T, TO, FROM) [WICK_##D] = store_i64_##D,
+#define F32_STORE(D) [WICK_##D] = store_f32_##D,
+#define F64_STORE(D) [WICK_##D] = store_f64_##D,
+#define I64_STORE(D) [WICK_##D] = store_i64_##D,
     static const acc_store_fn table[ACC_COUNT][WICK_DTYPE_COUNT] = {
         [ACC_F32] = {REAL_DTYPES(F32_STORE)},
         [ACC_F64] = {REAL_DTYPES(F64_STORE)},

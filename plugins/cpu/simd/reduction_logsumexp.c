@@ -59,7 +59,7 @@ typedef struct exp_state {
 } exp_state;
 
 static void add_block(const exp_job *job, exp_state *e, int64_t at, int64_t rows, int64_t stride, int64_t width) {
-    const fold_kernel *highest = &fold_max[job->acc], *total = &fold_sum[job->acc];
+    const fold_kernel *highest = fold_max[job->acc], *total = fold_sum[job->acc];
     if (job->shape.columns) {
         for (int64_t i = 0; i < rows; ++i)
             job->x.load((char *)e->x + i * width * acc_bytes[job->acc], job->x.data + (at + i * stride) * job->x.size,
@@ -85,9 +85,9 @@ static void exp_units(void *user, int64_t begin, int64_t end, int worker) {
     exp_state e;
     for (int64_t task = begin; task < end; ++task) {
         int64_t out[2], width, in = reduce_task(s, task, out, &width);
-        fold_max[job->acc].fill(e.top, width);
-        fold_sum[job->acc].fill(e.shift, width);
-        fold_sum[job->acc].fill(e.sum, width);
+        fold_max[job->acc]->fill(e.top, width);
+        fold_sum[job->acc]->fill(e.shift, width);
+        fold_sum[job->acc]->fill(e.sum, width);
         for (int64_t i = 0, n; i < s->reduced_count; i += n) {
             int64_t outer = s->nreduced > 1 ? i / inner->size : 0, at = i - outer * inner->size;
             n = reduce_min(inner->size - at, BLOCK / width);

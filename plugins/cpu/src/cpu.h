@@ -35,6 +35,12 @@ typedef struct cpu_kernel_table {
 #ifdef CPU_ISA_SUFFIX /* avx2 -> cpu_NAME_avx2 */
 #define CPU_NAME(name) CPU_PASTE3(cpu_##name, _, CPU_ISA_SUFFIX)
 #endif
+/* The same for names from files that are not compiled for avx512 (CMakeLists.txt), which shares avx2's. */
+#ifdef CPU_ISA_avx512
+#define CPU_NAME_256(name) cpu_##name##_avx2
+#else
+#define CPU_NAME_256(name) CPU_NAME(name)
+#endif
 
 /* One row of a table: name, function, data, dtypes, flags. */
 #define CPU_ROW(schema, fn, data, dtypes, flags) {sizeof(wick_kernel_row), (flags), (schema), (fn), (data), (dtypes), 0}

@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Files of simd/ and of kernels/ that export a table. */
-#define CPU_SIMD_FILES(X) X(pointwise) X(copy) X(random) \
-    X(reduction) X(reduction_index) X(reduction_logsumexp) X(reduction_moment) X(scan) X(softmax) X(norm) \
-    X(norm_layer) X(loss) X(optim)
+/* Files of simd/ and of kernels/ that export a table; those of CPU_SIMD_256_FILES are not compiled for avx512. */
+#define CPU_SIMD_FILES(X) X(pointwise) X(reduction) X(reduction_logsumexp) X(reduction_moment) X(softmax) X(norm) \
+    X(norm_layer) X(optim)
+#define CPU_SIMD_256_FILES(X) X(copy) X(random) X(reduction_index) X(scan) X(loss)
 #define CPU_ONCE_FILES(X) \
     X(index) X(index_renorm) X(scatter) X(shape) X(shape_triangle) X(factory) X(select) X(select_unique) \
     X(select_search) X(distance) \
@@ -25,17 +25,19 @@
 #define DECLARE_BASE(file) extern const cpu_kernel_table cpu_##file##_table_base;
 #define LIST_BASE(file) &cpu_##file##_table_base,
 CPU_SIMD_FILES(DECLARE_BASE)
-static const cpu_kernel_table *const base_tables[] = {CPU_SIMD_FILES(LIST_BASE) NULL};
+CPU_SIMD_256_FILES(DECLARE_BASE)
+static const cpu_kernel_table *const base_tables[] = {CPU_SIMD_FILES(LIST_BASE) CPU_SIMD_256_FILES(LIST_BASE) NULL};
 
 #ifdef CPU_HAVE_X86
-#define DECLARE_X86(file) \
-    extern const cpu_kernel_table cpu_##file##_table_avx2; \
-    extern const cpu_kernel_table cpu_##file##_table_avx512;
+#define DECLARE_AVX2(file) extern const cpu_kernel_table cpu_##file##_table_avx2;
+#define DECLARE_AVX512(file) extern const cpu_kernel_table cpu_##file##_table_avx512;
 #define LIST_AVX2(file) &cpu_##file##_table_avx2,
 #define LIST_AVX512(file) &cpu_##file##_table_avx512,
-CPU_SIMD_FILES(DECLARE_X86)
-static const cpu_kernel_table *const avx2_tables[] = {CPU_SIMD_FILES(LIST_AVX2) NULL};
-static const cpu_kernel_table *const avx512_tables[] = {CPU_SIMD_FILES(LIST_AVX512) NULL};
+CPU_SIMD_FILES(DECLARE_AVX2)
+CPU_SIMD_256_FILES(DECLARE_AVX2)
+CPU_SIMD_FILES(DECLARE_AVX512)
+static const cpu_kernel_table *const avx2_tables[] = {CPU_SIMD_FILES(LIST_AVX2) CPU_SIMD_256_FILES(LIST_AVX2) NULL};
+static const cpu_kernel_table *const avx512_tables[] = {CPU_SIMD_FILES(LIST_AVX512) CPU_SIMD_256_FILES(LIST_AVX2) NULL};
 #endif
 
 #define DECLARE_ONCE(file) extern const cpu_kernel_table cpu_##file##_table;
