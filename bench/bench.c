@@ -23,22 +23,29 @@ static void usage(FILE *out) {
             options.name, options.seconds);
 }
 
-static const char *option_value(int argc, char **argv, int *i) {
-    if (*i + 1 >= argc) bench_die("%s needs a value", argv[*i]);
-    return argv[++*i];
+static const struct {
+    const char *name, **value;
+} text_options[] = {
+    {"--json", &options.json},
+    {"--peer", &options.peer},
+    {"--only", &options.only},
+    {"--child", &options.child},
+};
+
+/* Takes the option that is argv[i]; false if there is no such one. */
+static bool take_option(int argc, char **argv, int i) {
+    const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+    if (value && !strcmp(argv[i], "--seconds")) return options.seconds = strtod(value, NULL), true;
+    for (size_t k = 0; k < sizeof text_options / sizeof text_options[0]; ++k)
+        if (value && !strcmp(argv[i], text_options[k].name)) return *text_options[k].value = value, true;
+    return false;
 }
 
 void bench_begin(const char *name, int argc, char **argv) {
     options.name = name;
-    for (int i = 1; i < argc; ++i) {
-        if (!strcmp(argv[i], "--json")) options.json = option_value(argc, argv, &i);
-        else if (!strcmp(argv[i], "--peer")) options.peer = option_value(argc, argv, &i);
-        else if (!strcmp(argv[i], "--only")) options.only = option_value(argc, argv, &i);
-        else if (!strcmp(argv[i], "--child")) options.child = option_value(argc, argv, &i);
-        else if (!strcmp(argv[i], "--seconds")) options.seconds = strtod(option_value(argc, argv, &i), NULL);
-        else if (!strcmp(argv[i], "--help")) usage(stdout), exit(0);
-        else usage(stderr), exit(2);
-    }
+    if (argc == 2 && !strcmp(argv[1], "--help")) usage(stdout), exit(0);
+    for (int i = 1; i < argc; i += 2)
+        if (!take_option(argc, argv, i)) usage(stderr), exit(2);
     if (!(options.seconds > 0 && options.seconds <= 60)) bench_die("--seconds: wanted a number above 0, at most 60");
 }
 

@@ -118,9 +118,9 @@ typedef struct product {
 } product;
 
 static const product products[] = {
-    {WICK_F32, 64, 64, 64},          {WICK_F32, 128, 128, 128},    {WICK_F32, 256, 256, 256},
-    {WICK_F32, 512, 512, 512},       {WICK_F32, 1024, 1024, 1024}, {WICK_F32, 2048, 2048, 2048},
-    {WICK_F64, 256, 256, 256},       {WICK_F64, 1024, 1024, 1024}, {WICK_F32, 64, 10, 128, true},
+    {WICK_F32, 64, 64, 64},        {WICK_F32, 128, 128, 128},    {WICK_F32, 256, 256, 256},
+    {WICK_F32, 512, 512, 512},     {WICK_F32, 1024, 1024, 1024}, {WICK_F32, 2048, 2048, 2048},
+    {WICK_F64, 256, 256, 256},     {WICK_F64, 1024, 1024, 1024}, {WICK_F32, 64, 10, 128, true},
     {WICK_F32, 64, 128, 64, true},
 };
 
@@ -198,7 +198,8 @@ static void measure_products(bench_wick *wick, int threads) {
 enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
 static struct {
     void (*sgemm)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
-    void (*dgemm)(int, int, int, int, int, int, double, const double *, int, const double *, int, double, double *, int);
+    void (*dgemm)(int, int, int, int, int, int, double, const double *, int, const double *, int, double, double *,
+                  int);
     void (*set_threads)(int);
     const char *(*core_name)(void);
 } cblas;
@@ -226,8 +227,10 @@ static void *matrix(int rows, int columns, wick_dtype dtype) {
     if (!data) bench_die("out of memory");
     for (size_t i = 0; i < count; ++i) {
         double value = (double)(i * 7919 % 2048) / 1024 - 1;
-        if (dtype == WICK_F64) ((double *)data)[i] = value;
-        else ((float *)data)[i] = (float)value;
+        if (dtype == WICK_F64)
+            ((double *)data)[i] = value;
+        else
+            ((float *)data)[i] = (float)value;
     }
     return data;
 }
@@ -238,7 +241,8 @@ static double answer_blas(const char *question) {
     char dtype[8];
     blas_job j = {0};
     product *p = &j.p;
-    if (sscanf(question, "time %d %lg mm %7s %d %d %d %d", &threads, &seconds, dtype, &p->m, &p->n, &p->k, &transposed) != 7)
+    if (sscanf(question, "time %d %lg mm %7s %d %d %d %d", &threads, &seconds, dtype, &p->m, &p->n, &p->k,
+               &transposed) != 7)
         return NAN;
     p->dtype = wick_dtype_parse(dtype);
     p->transposed = transposed != 0;

@@ -24,14 +24,14 @@ static void run_empty(void *user, int64_t n) {
 }
 
 /* n times: a scope around one expression. */
-#define RUN(name, expression)                               \
-    static void run_##name(void *user, int64_t n) {         \
-        const operands *o = user;                           \
-        for (int64_t i = 0; i < n; ++i) {                   \
-            wick_scope scope = wick_scope_open(o->c);       \
-            expression;                                     \
-            wick_scope_close(o->c, scope);                  \
-        }                                                   \
+#define RUN(name, expression)                         \
+    static void run_##name(void *user, int64_t n) {   \
+        const operands *o = user;                     \
+        for (int64_t i = 0; i < n; ++i) {             \
+            wick_scope scope = wick_scope_open(o->c); \
+            expression;                               \
+            wick_scope_close(o->c, scope);            \
+        }                                             \
     }
 
 RUN(add, wick_add(o->c, o->a, o->b, NULL))

@@ -58,7 +58,8 @@ static double stripped_bytes(const char *library) {
         _exit(127);
     }
     int status = 1;
-    double bytes = pid > 0 && waitpid(pid, &status, 0) == pid && !status && !stat(stripped, &info) ? (double)info.st_size : NAN;
+    double bytes =
+        pid > 0 && waitpid(pid, &status, 0) == pid && !status && !stat(stripped, &info) ? (double)info.st_size : NAN;
     unlink(stripped);
     return bytes;
 }
@@ -71,7 +72,8 @@ static void measure(void) {
     bench_add("runtime and CPU backend, time", ns / 1e6, "ms", "budget", 20);
     bench_add("runtime and CPU backend, time", ns / 1e6, "ms", name, bench_process_ask(torch, "load time") / 1e6);
     bench_add("process with both, fork to end", whole_process() / 1e6, "ms", "", NAN);
-    bench_add("runtime and CPU backend, memory", growth / MIB, "MiB", name, bench_process_ask(torch, "load memory") / MIB);
+    bench_add("runtime and CPU backend, memory", growth / MIB, "MiB", name,
+              bench_process_ask(torch, "load memory") / MIB);
     bench_add("process with both, memory in all", total / MIB, "MiB", "budget", 10e6 / MIB);
     bench_add("libwick.so, stripped", library / MIB, "MiB", "budget", 1e6 / MIB);
 }

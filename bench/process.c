@@ -21,8 +21,10 @@ struct bench_process {
 
 static void apply_environment(const char *const *environment) {
     for (; environment && *environment; ++environment) {
-        if (strchr(*environment, '=')) putenv((char *)*environment);
-        else unsetenv(*environment);
+        if (strchr(*environment, '='))
+            putenv((char *)*environment);
+        else
+            unsetenv(*environment);
     }
 }
 
@@ -115,8 +117,10 @@ int bench_serve(const char *name, bench_answer answer) {
     while (fgets(line, sizeof line, stdin)) {
         line[strcspn(line, "\n")] = '\0';
         double value = answer(line);
-        if (isfinite(value)) printf("{\"value\": %.9g}\n", value);
-        else printf("{\"value\": null}\n");
+        if (isfinite(value))
+            printf("{\"value\": %.9g}\n", value);
+        else
+            printf("{\"value\": null}\n");
         fflush(stdout);
     }
     return 0;
@@ -128,7 +132,8 @@ double bench_self_memory(const char *field) {
     FILE *f = fopen("/proc/self/status", "r");
     if (!f) return NAN;
     while (fgets(line, sizeof line, f))
-        if (!strncmp(line, field, strlen(field)) && line[strlen(field)] == ':') kib = strtod(line + strlen(field) + 1, NULL);
+        if (!strncmp(line, field, strlen(field)) && line[strlen(field)] == ':')
+            kib = strtod(line + strlen(field) + 1, NULL);
     fclose(f);
     return kib * 1024;
 }

@@ -56,8 +56,10 @@ void bench_report_print(void) {
 }
 
 static void write_number(FILE *f, const char *key, double value) {
-    if (isfinite(value)) fprintf(f, ", \"%s\": %.6g", key, value);
-    else fprintf(f, ", \"%s\": null", key);
+    if (isfinite(value))
+        fprintf(f, ", \"%s\": %.6g", key, value);
+    else
+        fprintf(f, ", \"%s\": null", key);
 }
 
 bool bench_report_write(const char *path) {

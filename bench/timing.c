@@ -48,7 +48,8 @@ static double entry_time(const bench_entry *e, double seconds) {
 void bench_race(bench_entry *entries, int count) {
     for (int i = 0; i < count; ++i) entries[i].ns = NAN;
     for (int round = 0; round < ROUNDS; ++round)
-        for (int i = 0; i < count; ++i) entries[i].ns = fmin(entries[i].ns, entry_time(&entries[i], options.seconds / ROUNDS));
+        for (int i = 0; i < count; ++i)
+            entries[i].ns = fmin(entries[i].ns, entry_time(&entries[i], options.seconds / ROUNDS));
 }
 
 void bench_calibration_loop(void *user, int64_t n) {

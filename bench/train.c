@@ -44,7 +44,7 @@ static wick_module *digits_cnn(wick_context *c) {
 
 static wick_module *mlp(wick_context *c) {
     wick_module *layers[] = {
-        wick_nn_linear(c, 64, 128, NULL), wick_nn_relu(c), wick_nn_linear(c, 128, 64, NULL), wick_nn_relu(c),
+        wick_nn_linear(c, 64, 128, NULL),     wick_nn_relu(c), wick_nn_linear(c, 128, 64, NULL), wick_nn_relu(c),
         wick_nn_linear(c, 64, CLASSES, NULL),
     };
     return wick_nn_sequential(c, layers, sizeof layers / sizeof layers[0]);

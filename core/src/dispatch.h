@@ -36,7 +36,7 @@ typedef struct wick_op {
     uint8_t save_count;
     op_save saves[OP_MAX_SAVES];
     uint8_t save_lists, save_results; /* some save is of a list; of a return */
-    uint8_t dense_args; /* POINTWISE, functional: the first n arguments are its tensors, none optional; else 0 */
+    uint8_t dense_args; /* POINTWISE, not out: the first n arguments are its tensors, none optional; else 0 */
     uint32_t required_tensors; /* bit i: argument i may not be None */
     uint32_t mutated_args;     /* bit i: argument i is written to */
     char name[96];             /* "add_.Tensor" */

@@ -420,25 +420,40 @@ static bool dense_applies(const context_impl *c, const call_frame *f, const kern
     return !row->infer && !(row->flags & (PROMOTE_FLOAT | REAL_RESULT));
 }
 
+/* True if an in-place call may write to its first argument while it reads the others. */
+static bool dense_overwrites(const call_frame *f) {
+    const wick_tensor *self = f->args[0].as.tensor;
+    if (f->op->def->flags & BOOL_RESULT) return false;
+    for (int i = 1; i < f->op->dense_args; ++i) {
+        const wick_tensor *t = f->args[i].as.tensor;
+        if (t != self && t->storage == self->storage) return false;
+    }
+    return true;
+}
+
 static bool execute_dense(context_impl *c, call_frame *f, bool *done) {
     const op_entry *op = f->op;
-    wick_tensor *out;
+    wick_tensor *out = f->args[0].as.tensor;
     wick_value values[MAX_VALUES];
     wick_dtype compute = (wick_dtype)f->dense->dtype;
     const kernel_slot *slot = find_kernel(c->rt, f->device, op);
-    *done = dense_applies(c, f, slot, compute);
+    const bool fresh = op->variant == VARIANT_FUNCTIONAL;
+    *done = dense_applies(c, f, slot, compute) && (fresh || dense_overwrites(f));
     if (!*done) return true;
-    wick_status *s = tensor_new_like(c, op->def->flags & BOOL_RESULT ? WICK_BOOL : compute, f->dense, &out);
+    wick_status *s = NULL;
+    if (fresh) s = tensor_new_like(c, op->def->flags & BOOL_RESULT ? WICK_BOOL : compute, f->dense, &out);
     if (WICK_UNLIKELY(s != NULL)) return !fail(c, s);
     for (int i = 0; i < op->nargs; ++i) values[i] = f->args[i];
     values[op->nargs] = wick_value_tensor(out);
     s = slot_run(c, slot, op, f->device, values, op->nargs, 1, compute, f->numbers ? 0 : WICK_CALL_DENSE);
     if (WICK_UNLIKELY(s != NULL)) {
-        tensor_release(impl(out), c);
+        if (fresh) tensor_release(impl(out), c);
         return !fail(c, s);
     }
     f->rets[0] = wick_value_tensor(out);
-    return scope_own(c, out) != NULL;
+    if (fresh) return scope_own(c, out) != NULL;
+    version_bump(out);
+    return true;
 }
 
 /* ---- views ---- */

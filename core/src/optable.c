@@ -39,7 +39,7 @@ static void classify_args(op_entry *e) {
 
 /* What the hot paths ask about a call, answered once. */
 static void classify_call(op_entry *e) {
-    bool leading = e->def->flags & POINTWISE && e->variant == VARIANT_FUNCTIONAL && e->nrets == 1 && !e->list_arg_count;
+    bool leading = e->def->flags & POINTWISE && e->variant != VARIANT_OUT && e->nrets == 1 && !e->list_arg_count;
     for (int k = 0; k < e->tensor_arg_count; ++k)
         leading &= e->tensor_args[k] == k && (e->required_tensors >> k & 1);
     e->dense_args = leading ? e->tensor_arg_count : 0;

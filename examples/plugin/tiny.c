@@ -14,7 +14,8 @@ typedef struct tiny {
 static wick_status *allocate(void *instance, int32_t index, uint64_t bytes, wick_memory *out) {
     const tiny *self = instance;
     void *block = malloc(bytes);
-    if (!block) return WICK_HOST_ERROR(self->host, WICK_OUT_OF_MEMORY, "tiny: no %llu bytes", (unsigned long long)bytes);
+    if (!block)
+        return WICK_HOST_ERROR(self->host, WICK_OUT_OF_MEMORY, "tiny: no %llu bytes", (unsigned long long)bytes);
     *out = (wick_memory){.handle = block, .bytes = bytes}; /* no .data: the host must not look inside */
     return NULL;
 }
@@ -54,9 +55,7 @@ static const wick_memory_interface memory = {
 };
 
 /* ---- kernels: always the out form; the core has checked, allocated and cast ---- */
-static float *elements(const wick_tensor *t) {
-    return (float *)inside(&t->storage->memory, 0) + t->offset;
-}
+static float *elements(const wick_tensor *t) { return (float *)inside(&t->storage->memory, 0) + t->offset; }
 
 static wick_status *neg(const wick_kernel_call *call) {
     const wick_tensor *in = wick_arg_tensor(call, 0), *out = wick_out_tensor(call, 0);

@@ -1,6 +1,9 @@
 /* Experiments: what an INI describes. */
 #include "experiment.h"
 
+#include <errno.h>
+#include <unistd.h>
+
 #define LABELS_LIMIT 4096
 
 /* ---- files ---- */
@@ -88,10 +91,41 @@ wick_status *wick_experiment_read(const wick_experiment *e, const char *path, co
 }
 
 /* ---- data ---- */
+/* The files of MNIST by their keys: what a folder in [data] path holds, plain or with .gz behind. */
+static const struct {
+    const char *key, *file;
+} folder_files[] = {{"train", "train-images-idx3-ubyte"},
+                    {"train_labels", "train-labels-idx1-ubyte"},
+                    {"test", "t10k-images-idx3-ubyte"},
+                    {"test_labels", "t10k-labels-idx1-ubyte"}};
+
+static const char *folder_file(const char *key) {
+    size_t i = 0;
+    while (strcmp(folder_files[i].key, key) != 0) ++i;
+    return folder_files[i].file;
+}
+
+/* The file of a key: named by it, or in the folder; "" if neither. */
+static wick_status *find_file(const wick_experiment *e, const char *key, char path[PATH_BYTES]) {
+    char folder[PATH_BYTES];
+    WICK_TRY(wick_config_path(e->config, "data", key, NULL, path, PATH_BYTES));
+    if (*path) return NULL;
+    WICK_TRY(wick_config_path(e->config, "data", "path", NULL, folder, sizeof folder));
+    if (!*folder) return NULL;
+    static const char *const endings[] = {".gz", ""};
+    for (size_t i = 0; i < COUNT(endings); ++i) {
+        if (snprintf(path, PATH_BYTES, "%s/%s%s", folder, folder_file(key), endings[i]) >= PATH_BYTES)
+            return WICK_ERROR(WICK_OUT_OF_RANGE, "%s: the path is too long", folder);
+        if (access(path, R_OK) == 0) return NULL;
+    }
+    return WICK_ERROR(WICK_NOT_FOUND, "%s: cannot open it, nor %s.gz: %s; [data] path names their folder", path,
+                      folder_file(key), strerror(errno));
+}
+
 static wick_status *read_part(wick_experiment *e, const char *key, const char *labels_key, wick_dataset **out) {
     char path[PATH_BYTES], labels[PATH_BYTES];
-    WICK_TRY(wick_config_path(e->config, "data", key, NULL, path, sizeof path));
-    WICK_TRY(wick_config_path(e->config, "data", labels_key, NULL, labels, sizeof labels));
+    WICK_TRY(find_file(e, key, path));
+    WICK_TRY(find_file(e, labels_key, labels));
     if (!*path)
         return WICK_ERROR(WICK_INVALID_ARGUMENT, "%s: [data] %s is missing, wanted a file", wick_config_name(e->config),
                           key);
@@ -110,9 +144,15 @@ static wick_status *split_data(wick_experiment *e) {
     return NULL;
 }
 
+/* A folder has one, but files that are named are all there is. */
+static bool has_test_file(const wick_config_file *config) {
+    return wick_config_string(config, "data", "test", NULL) ||
+           (wick_config_string(config, "data", "path", NULL) && !wick_config_string(config, "data", "train", NULL));
+}
+
 static wick_status *read_data(wick_experiment *e) {
     WICK_TRY(read_part(e, "train", "train_labels", &e->train));
-    if (wick_config_string(e->config, "data", "test", NULL))
+    if (has_test_file(e->config))
         WICK_TRY(read_part(e, "test", "test_labels", &e->test));
     else
         WICK_TRY(split_data(e));

@@ -5,7 +5,8 @@ static const wick_config_key train_keys[] = {
     {"runtime", "seed", WICK_CONFIG_INT, NULL, "of all random numbers and of the split; default 0"},
 
     {"data", "format", WICK_CONFIG_CHOICE, "csv|idx|npy", "of the files; default csv"},
-    {"data", "train", WICK_CONFIG_PATH, NULL, "samples"},
+    {"data", "path", WICK_CONFIG_PATH, NULL, "idx: folder with the four files of MNIST, plain or gzip"},
+    {"data", "train", WICK_CONFIG_PATH, NULL, "samples, if there is no such folder"},
     {"data", "train_labels", WICK_CONFIG_PATH, NULL, "their classes or values: idx, npy"},
     {"data", "test", WICK_CONFIG_PATH, NULL, "samples to validate with; default: the rest of `split`"},
     {"data", "test_labels", WICK_CONFIG_PATH, NULL, "their classes or values: idx, npy"},

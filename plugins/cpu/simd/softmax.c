@@ -21,7 +21,7 @@ static inline float exp_below_f32(float d) {
 #define REAL_NAME(x) x##_f32
 #define EXP exp_f32
 #define EXP_BELOW exp_below_f32
-#define LOG logf
+#define LOG log_f32
 #include "softmax_body.inc"
 
 #define REAL double
@@ -49,7 +49,8 @@ static wick_status *run_softmax(const wick_kernel_call *call, const wick_tensor 
     job.in_stride = in->ndim ? in->strides[dim] : 1;
     job.out_stride = in->ndim ? out->strides[dim] : 1;
     job.other_stride = in->ndim && other ? other->strides[dim] : 1;
-    reduce_split(s, SOFTMAX_COLUMNS, 1);
+    if (job.n <= SOFTMAX_SHORT && s->column.size >= SOFTMAX_SHORT) s->columns = true;
+    reduce_split(s, SOFTMAX_COLUMNS, reduce_max(1, SOFTMAX_ROW_COUNT / job.n));
     int64_t grain = reduce_max(1, CPU_GRAIN / 4 * s->tasks / (s->kept_count * s->reduced_count));
     cpu_parallel_for(cpu_of(call), s->tasks, grain, acc == ACC_F64 ? softmax_units_f64 : softmax_units_f32, &job);
     return NULL;

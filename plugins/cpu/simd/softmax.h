@@ -5,9 +5,11 @@
 #include "reduction.h"
 
 enum {
-    SOFTMAX_BYTES = 16384, /* of a block of a line, or of a block of neighbouring lines */
-    SOFTMAX_LANES = 32,    /* rows are padded to a multiple of it */
-    SOFTMAX_COLUMNS = 256  /* neighbouring lines that are worked on together */
+    SOFTMAX_BYTES = 16384,    /* of a block of a line, or of a block of neighbouring lines */
+    SOFTMAX_LANES = 32,       /* elements that are worked on together: loops of 16 and fewer do not vectorize */
+    SOFTMAX_SHORT = 32,       /* rows that are not longer are worked on side by side, as columns are */
+    SOFTMAX_ROW_COUNT = 8192, /* elements of the rows of one task */
+    SOFTMAX_COLUMNS = 256     /* neighbouring lines that are worked on together */
 };
 
 typedef struct softmax_job {
