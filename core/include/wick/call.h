@@ -20,7 +20,7 @@ typedef struct wick_op_info {
     uint32_t flags;
     wick_op_kind kind;
     const char *name;   /* "add.Tensor" */
-    const char *schema; /* full; an in-place or out form shows the schema that it derives from */
+    const char *schema; /* full */
     int32_t nargs, nrets;
     int32_t differentiable; /* 1: it has a gradient rule or decomposes into operators that have */
 } wick_op_info;

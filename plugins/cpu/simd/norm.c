@@ -1,11 +1,15 @@
 /* Batch normalization, forward and backward. A channel's elements are walked as runs (NCHW) or, where channels lie
- * together (channels last, [N, C]), as rows of columns. Any strides. Statistics are double. */
+ * together (channels last, [N, C]), as rows of columns. Dense small planes (NCHW with few pixels) are columns as well:
+ * a column for every pixel of a channel, whose sums are joined. Any strides. Statistics are double. */
 #include "norm.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { COLUMNS = 128 /* channels worked on together in a column walk */ };
+enum {
+    COLUMNS = 256,   /* worked on together in a column walk */
+    SMALL_PLANE = 64 /* pixels */
+};
 
 /* Where a variant of the operator has its arguments; 0: it has none. */
 typedef struct batch_norm_args {
@@ -21,6 +25,7 @@ typedef struct batch_norm_job {
     const wick_tensor *weight, *bias, *running_mean, *running_var, *mean, *invstd; /* any may be NULL */
     const wick_tensor *grad_weight, *grad_bias;                                    /* results of a backward */
     int64_t channels, count;                                                       /* count: elements of a channel */
+    int64_t pixels;                                                                /* columns of a channel */
     int64_t column_x, column_y, column_g;
     double momentum, eps;
     bool training;
@@ -29,7 +34,8 @@ typedef struct batch_norm_job {
 /* ---- the walk: calls `visit` for every run of a channel, or for every row of a block of channels ---- */
 typedef struct batch_norm_block {
     const batch_norm_job *job;
-    int64_t channel, width;
+    int64_t channel, width; /* in channels */
+    double count;           /* elements that mean and dot stand for so far, in a walk of runs */
     double mean[COLUMNS], a[COLUMNS], b[COLUMNS], c[COLUMNS]; /* coefficients by channel */
     double sum[COLUMNS], dot[COLUMNS];
     _Alignas(64) double buffers[3][NORM_BLOCK];
@@ -46,8 +52,8 @@ static void walk(batch_norm_block *k, batch_norm_visit visit) {
     int64_t x0 = k->channel * job->column_x, y0 = k->channel * job->column_y, g0 = k->channel * job->column_g;
     int outer_dims = s->columns ? s->nreduced : s->nreduced - (s->nreduced > 0);
     const reduce_dim *run = s->columns ? &s->column : s->nreduced ? &s->reduced[s->nreduced - 1] : &single;
-    int64_t length = s->columns ? k->width : run->size, block = s->columns ? length : NORM_BLOCK, out[2];
-    for (int64_t outer = 0, n = job->count / (s->columns ? 1 : length); outer < n; ++outer) {
+    int64_t length = s->columns ? k->width * job->pixels : run->size, block = s->columns ? length : NORM_BLOCK, out[2];
+    for (int64_t outer = 0, n = s->reduced_count / (s->columns ? 1 : length); outer < n; ++outer) {
         int64_t x = x0 + reduce_at(s->reduced, outer_dims, outer, out), y = y0 + out[0], g = g0 + out[1];
         for (int64_t i = 0; i < length; i += block)
             visit(k, x + i * run->in, g + i * run->out[1], y + i * run->out[0], run, reduce_min(block, length - i));
@@ -61,20 +67,36 @@ static const void *view_g(batch_norm_block *k, int64_t at, const reduce_dim *run
     return acc_view(&k->job->g, at, run->out[1], n, k->buffers[1]);
 }
 
-static void visit_sum(batch_norm_block *k, int64_t x, int64_t g, int64_t y, const reduce_dim *run, int64_t n) {
-    const void *px = view_x(k, x, run, n);
-    if (k->job->shape.columns)
-        k->job->kernels->columns_sum(k->sum, px, n);
-    else
-        k->sum[0] += k->job->kernels->sum(px, n);
+/* Column sums become sums of channels, in place. */
+static void join_pixels(const batch_norm_block *k, double *values) {
+    const int64_t pixels = k->job->pixels;
+    for (int64_t j = 0; j < k->width && pixels > 1; ++j) {
+        double sum = 0;
+        for (int64_t i = 0; i < pixels; ++i) sum += values[j * pixels + i];
+        values[j] = sum;
+    }
+}
+/* The reverse: every pixel of a channel gets its value. */
+static void spread_pixels(const batch_norm_block *k, double *values) {
+    const int64_t pixels = k->job->pixels;
+    for (int64_t j = k->width - 1; j >= 0 && pixels > 1; --j)
+        for (int64_t i = pixels - 1; i >= 0; --i) values[j * pixels + i] = values[j];
 }
 
+static void visit_sum(batch_norm_block *k, int64_t x, int64_t g, int64_t y, const reduce_dim *run, int64_t n) {
+    k->job->kernels->columns_sum(k->sum, view_x(k, x, run, n), n);
+}
 static void visit_square(batch_norm_block *k, int64_t x, int64_t g, int64_t y, const reduce_dim *run, int64_t n) {
+    k->job->kernels->columns_square(k->dot, view_x(k, x, run, n), n, k->mean);
+}
+/* Mean and sum of squares of a run, while it is in the cache, joined to those of the runs before (Chan et al.). */
+static void visit_moments(batch_norm_block *k, int64_t x, int64_t g, int64_t y, const reduce_dim *run, int64_t n) {
     const void *px = view_x(k, x, run, n);
-    if (k->job->shape.columns)
-        k->job->kernels->columns_square(k->dot, px, n, k->mean);
-    else
-        k->dot[0] += k->job->kernels->square(px, n, k->mean[0]);
+    double mean = k->job->kernels->sum(px, n) / (double)n, square = k->job->kernels->square(px, n, mean);
+    double total = k->count + (double)n, delta = mean - k->mean[0];
+    k->mean[0] += delta * (double)n / total;
+    k->dot[0] += square + delta * delta * k->count * (double)n / total;
+    k->count = total;
 }
 
 static void visit_scale(batch_norm_block *k, int64_t x, int64_t g, int64_t y, const reduce_dim *run, int64_t n) {
@@ -123,20 +145,36 @@ static void publish(const wick_tensor *t, const batch_norm_block *k, double *val
     if (t && t->numel) norm_read(t, k->channel, k->width, 0, values);
 }
 
+/* Leaves the mean of the block's channels in k->mean and the sum of squared differences from it in k->dot. */
+static void batch_moments(batch_norm_block *k) {
+    memset(k->sum, 0, sizeof k->sum);
+    memset(k->dot, 0, sizeof k->dot);
+    memset(k->mean, 0, sizeof k->mean);
+    k->count = 0;
+    if (!k->job->shape.columns) {
+        walk(k, visit_moments);
+        return;
+    }
+    walk(k, visit_sum);
+    join_pixels(k, k->sum);
+    for (int64_t j = 0; j < k->width; ++j) k->sum[j] /= (double)k->job->count;
+    memcpy(k->mean, k->sum, sizeof k->mean);
+    spread_pixels(k, k->mean);
+    walk(k, visit_square);
+    join_pixels(k, k->dot);
+    memcpy(k->mean, k->sum, sizeof k->mean);
+}
+
 /* Leaves mean and invstd of the block in k->mean and k->a. */
 static void batch_statistics(batch_norm_block *k) {
     const batch_norm_job *job = k->job;
     double n = (double)job->count, unbiased[COLUMNS];
-    memset(k->sum, 0, sizeof k->sum);
-    memset(k->dot, 0, sizeof k->dot);
-    walk(k, visit_sum);
-    for (int64_t j = 0; j < k->width; ++j) k->mean[j] = k->sum[j] / n;
-    publish(job->mean, k, k->mean);
-    walk(k, visit_square);
+    batch_moments(k);
     for (int64_t j = 0; j < k->width; ++j) {
         unbiased[j] = k->dot[j] / (n - 1);
         k->a[j] = 1 / sqrt(k->dot[j] / n + job->eps);
     }
+    publish(job->mean, k, k->mean);
     update_running(job->running_mean, k->channel, k->width, job->momentum, k->mean);
     update_running(job->running_var, k->channel, k->width, job->momentum, unbiased);
     publish(job->invstd, k, k->a);
@@ -157,6 +195,7 @@ static void forward_block(batch_norm_block *k) {
     norm_read(k->job->weight, k->channel, k->width, 1, weight);
     norm_read(k->job->bias, k->channel, k->width, 0, k->b);
     for (int64_t j = 0; j < k->width; ++j) k->a[j] *= weight[j];
+    spread_pixels(k, k->mean), spread_pixels(k, k->a), spread_pixels(k, k->b);
     walk(k, visit_scale);
 }
 
@@ -174,7 +213,9 @@ static void backward_block(batch_norm_block *k) {
     norm_read(job->weight, k->channel, k->width, 1, weight);
     memset(k->sum, 0, sizeof k->sum);
     memset(k->dot, 0, sizeof k->dot);
+    spread_pixels(k, k->mean);
     if (job->training || job->grad_weight || job->grad_bias) walk(k, visit_dot);
+    join_pixels(k, k->sum), join_pixels(k, k->dot);
     for (int64_t j = 0; j < k->width; ++j) {
         k->a[j] = weight[j] * invstd[j];
         k->b[j] = job->training ? -k->a[j] * invstd[j] * invstd[j] * k->dot[j] / n : 0;
@@ -183,6 +224,7 @@ static void backward_block(batch_norm_block *k) {
     }
     norm_write(job->grad_weight, k->channel, k->width, k->dot);
     norm_write(job->grad_bias, k->channel, k->width, k->sum);
+    spread_pixels(k, k->a), spread_pixels(k, k->b), spread_pixels(k, k->c);
     if (job->y.data) walk(k, visit_gradient);
 }
 
@@ -190,7 +232,7 @@ static void backward_block(batch_norm_block *k) {
 static void run_blocks(const batch_norm_job *job, int64_t begin, int64_t end, void (*block)(batch_norm_block *k)) {
     batch_norm_block k;
     k.job = job;
-    int64_t step = job->shape.columns ? COLUMNS : 1;
+    int64_t step = job->shape.columns ? COLUMNS / job->pixels : 1;
     for (int64_t i = begin; i < end; ++i) {
         k.channel = i * step;
         k.width = reduce_min(step, job->channels - k.channel);
@@ -202,6 +244,19 @@ static void forward_units(void *user, int64_t begin, int64_t end, int worker) {
 }
 static void backward_units(void *user, int64_t begin, int64_t end, int worker) {
     run_blocks(user, begin, end, backward_block);
+}
+
+/* Turns the walk of dense small planes into one of columns: the samples are its rows. */
+static void walk_pixels(batch_norm_job *job, const wick_tensor *x, const wick_tensor *y, const wick_tensor *g) {
+    const int64_t samples = x->sizes[0], row = x->numel / samples, pixels = row / job->channels;
+    if (pixels < 2 || pixels > SMALL_PLANE || samples < 2) return;
+    if (!wick_is_contiguous(x) || !wick_is_contiguous(y) || !wick_is_contiguous(g)) return;
+    reduce_shape *s = &job->shape;
+    job->pixels = pixels;
+    s->columns = true;
+    s->nreduced = 1, s->reduced_count = samples;
+    s->reduced[0] = (reduce_dim){samples, row, {row, row}};
+    s->column = (reduce_dim){row, 1, {1, 1}};
 }
 
 /* `second` has the shape of `x`: grad_out, or the result itself in a forward. */
@@ -219,7 +274,9 @@ static wick_status *run_batch_norm(const wick_kernel_call *call, batch_norm_job 
     job->column_x = x->strides[1], job->column_y = full->strides[1],
     job->column_g = (second ? second : full)->strides[1];
     if (x->numel == 0) return NULL;
-    int64_t step = s->columns ? COLUMNS : 1, blocks = (job->channels + step - 1) / step;
+    job->pixels = 1;
+    walk_pixels(job, x, full, second ? second : full);
+    int64_t step = s->columns ? COLUMNS / job->pixels : 1, blocks = (job->channels + step - 1) / step;
     cpu_parallel_for(cpu_of(call), blocks, reduce_max(1, CPU_GRAIN * blocks / x->numel), units, job);
     return NULL;
 }

@@ -2,8 +2,9 @@
 #include "norm.h"
 
 #include <math.h>
+#include <string.h>
 
-enum { ROW_BLOCK = 4 * NORM_BLOCK, WEIGHT_COLUMNS = 256 };
+enum { ROW_BLOCK = 4 * NORM_BLOCK, PIECE_ELEMENTS = 65536, PIECES = 64 };
 
 /* `groups` runs of `length` elements are normalized, each on its own. */
 typedef struct layer_norm_job {
@@ -15,6 +16,8 @@ typedef struct layer_norm_job {
     int64_t groups, length;
     int64_t batch, channels, channel_length, channel_groups; /* group norm */
     double eps;
+    int64_t pieces;   /* a layer norm's backward: consecutive runs */
+    double *partials; /* of every piece: the gradient of the weight and of the bias; NULL: not wanted */
 } layer_norm_job;
 
 static double at_or(const wick_tensor *t, int64_t i, double fallback) {
@@ -65,42 +68,55 @@ static void layer_forward(void *user, int64_t begin, int64_t end, int worker) {
     }
 }
 
+static void gradient_row(const layer_norm_job *job, int64_t i, double mean, double rstd) {
+    _Alignas(64) double x_buffer[NORM_BLOCK], g_buffer[NORM_BLOCK], y_buffer[NORM_BLOCK], w_buffer[NORM_BLOCK];
+    double sums[2] = {0, 0};
+    for (int64_t k = 0; k < job->length; k += NORM_BLOCK) {
+        int64_t n = reduce_min(NORM_BLOCK, job->length - k), at = i * job->length + k;
+        job->kernels->affine_sums(view(&job->g, at, n, g_buffer), view(&job->x, at, n, x_buffer),
+                                  view(&job->weight, k, n, w_buffer), n, mean, sums);
+    }
+    double b = -rstd * rstd * rstd * sums[1] / (double)job->length, c = -rstd * sums[0] / (double)job->length;
+    for (int64_t k = 0; k < job->length; k += NORM_BLOCK) {
+        int64_t n = reduce_min(NORM_BLOCK, job->length - k), at = i * job->length + k;
+        void *y = acc_target(&job->y, at, 1, y_buffer);
+        job->kernels->affine_gradient(y, view(&job->g, at, n, g_buffer), view(&job->x, at, n, x_buffer),
+                                      view(&job->weight, k, n, w_buffer), n, mean, rstd, b, c);
+        acc_commit(&job->y, at, 1, n, y);
+    }
+}
+
+/* Adds run i to the gradients of weight and bias, while it is in the cache. */
+static void add_weight_gradient(const layer_norm_job *job, int64_t i, double mean, double rstd, double *gw) {
+    _Alignas(64) double x_buffer[NORM_BLOCK], g_buffer[NORM_BLOCK];
+    double *gb = gw + job->length;
+    for (int64_t k = 0; k < job->length; k += NORM_BLOCK) {
+        int64_t n = reduce_min(NORM_BLOCK, job->length - k), at = i * job->length + k;
+        job->kernels->affine_columns(gw + k, gb + k, view(&job->g, at, n, g_buffer), view(&job->x, at, n, x_buffer), n,
+                                     mean, rstd);
+    }
+}
+
 static void layer_backward(void *user, int64_t begin, int64_t end, int worker) {
     const layer_norm_job *job = user;
-    _Alignas(64) double x_buffer[NORM_BLOCK], g_buffer[NORM_BLOCK], y_buffer[NORM_BLOCK], w_buffer[NORM_BLOCK];
-    for (int64_t i = begin; i < end; ++i) {
-        double mean = at_or(job->mean, i, 0), rstd = at_or(job->rstd, i, 1), sums[2] = {0, 0};
-        for (int64_t k = 0; k < job->length; k += NORM_BLOCK) {
-            int64_t n = reduce_min(NORM_BLOCK, job->length - k), at = i * job->length + k;
-            job->kernels->affine_sums(view(&job->g, at, n, g_buffer), view(&job->x, at, n, x_buffer),
-                                      view(&job->weight, k, n, w_buffer), n, mean, sums);
-        }
-        double b = -rstd * rstd * rstd * sums[1] / (double)job->length, c = -rstd * sums[0] / (double)job->length;
-        for (int64_t k = 0; k < job->length; k += NORM_BLOCK) {
-            int64_t n = reduce_min(NORM_BLOCK, job->length - k), at = i * job->length + k;
-            void *y = acc_target(&job->y, at, 1, y_buffer);
-            job->kernels->affine_gradient(y, view(&job->g, at, n, g_buffer), view(&job->x, at, n, x_buffer),
-                                          view(&job->weight, k, n, w_buffer), n, mean, rstd, b, c);
-            acc_commit(&job->y, at, 1, n, y);
+    for (int64_t piece = begin; piece < end; ++piece) {
+        double *gw = job->partials ? job->partials + piece * 2 * job->length : NULL;
+        if (gw) memset(gw, 0, (size_t)(2 * job->length) * sizeof(double));
+        int64_t first = job->groups * piece / job->pieces, last = job->groups * (piece + 1) / job->pieces;
+        for (int64_t i = first; i < last; ++i) {
+            double mean = at_or(job->mean, i, 0), rstd = at_or(job->rstd, i, 1);
+            if (job->y.data) gradient_row(job, i, mean, rstd);
+            if (gw) add_weight_gradient(job, i, mean, rstd, gw);
         }
     }
 }
 
-/* Gradients of weight and bias for blocks of WEIGHT_COLUMNS columns. */
-static void layer_weight_gradient(void *user, int64_t begin, int64_t end, int worker) {
-    const layer_norm_job *job = user;
-    _Alignas(64) double x_buffer[WEIGHT_COLUMNS], g_buffer[WEIGHT_COLUMNS];
-    for (int64_t block = begin; block < end; ++block) {
-        int64_t column = block * WEIGHT_COLUMNS, n = reduce_min(WEIGHT_COLUMNS, job->length - column);
-        _Alignas(64) double gw[WEIGHT_COLUMNS] = {0}, gb[WEIGHT_COLUMNS] = {0};
-        for (int64_t i = 0; i < job->groups; ++i) {
-            int64_t at = i * job->length + column;
-            job->kernels->affine_columns(gw, gb, view(&job->g, at, n, g_buffer), view(&job->x, at, n, x_buffer), n,
-                                         at_or(job->mean, i, 0), at_or(job->rstd, i, 1));
-        }
-        norm_write(job->grad_weight, column, n, gw);
-        norm_write(job->grad_bias, column, n, gb);
-    }
+static void join_weight_gradients(const layer_norm_job *job) {
+    double *sum = job->partials;
+    for (int64_t piece = 1; piece < job->pieces; ++piece)
+        for (int64_t j = 0; j < 2 * job->length; ++j) sum[j] += sum[piece * 2 * job->length + j];
+    norm_write(job->grad_weight, 0, job->length, sum);
+    norm_write(job->grad_bias, 0, job->length, sum + job->length);
 }
 
 /* ---- group norm: run i is sample i / channel_groups, group i % channel_groups ---- */
@@ -223,12 +239,13 @@ static wick_status *layer_norm_backward_call(const wick_kernel_call *call) {
                           .grad_bias = wick_out_tensor(call, 2)};
     WICK_TRY(prepare(call, &job, x, wick_arg_tensor(call, 0), wick_out_tensor(call, 0)));
     WICK_TRY(prepare_layer(call, &job, x, &call->values[2], wick_arg_tensor(call, 5), NULL));
-    if (job.y.data) parallel_runs(call, &job, layer_backward);
+    job.pieces = reduce_max(1, reduce_min(reduce_min(PIECES, job.groups), x->numel / PIECE_ELEMENTS));
     if (job.grad_weight || job.grad_bias) {
-        int64_t blocks = (job.length + WEIGHT_COLUMNS - 1) / WEIGHT_COLUMNS;
-        int64_t grain = CPU_GRAIN / reduce_max(1, job.groups * WEIGHT_COLUMNS);
-        cpu_parallel_for(cpu_of(call), blocks, reduce_max(1, grain), layer_weight_gradient, &job);
+        job.partials = call->host->workspace(call, (size_t)reduce_max(1, job.pieces * 2 * job.length) * sizeof(double));
+        if (!job.partials) return WICK_HOST_ERROR(call->host, WICK_OUT_OF_MEMORY, "no memory for partial gradients");
     }
+    cpu_parallel_for(cpu_of(call), job.pieces, 1, layer_backward, &job);
+    if (job.partials) join_weight_gradients(&job);
     return NULL;
 }
 
