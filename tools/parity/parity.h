@@ -9,6 +9,7 @@
 #include <wick/autograd.h>
 #include <wick/call.h>
 #include <wick/context.h>
+#include <wick/optim.h>
 #include <wick/safetensors.h>
 
 #define PARITY_MAX_ARGS 24
@@ -80,6 +81,8 @@ bool report_begin(parity *p);
 void report_verdict(const parity_case *k, verdict v, const char *where, const char *expected, const char *got);
 /* Takes the context's error and reports it, UNSUPPORTED or FAILED by its code; without one FAILED with `got`. */
 void report_error(const parity_case *k, const char *got);
+/* Counts every stage of the case that was asked for as UNSUPPORTED. */
+void report_unsupported(parity_case *k);
 /* Prints the totals and writes the JSON file. Returns the exit code. */
 int report_end(parity *p);
 
@@ -111,7 +114,9 @@ bool compare_value(const parity_case *k, json_t *recorded, const wick_value *v, 
                    const char **got);
 /* A gradient; NULL means zeros. */
 bool compare_gradient(const parity_case *k, json_t *recorded, wick_tensor *t, const char **expected, const char **got);
-/* A recorded array, row-major, in the arena; NULL if the record is broken. */
+/* A recorded number of double precision, within rounding. */
+bool compare_double(const parity_case *k, json_t *recorded, double have, const char **expected, const char **got);
+/* A recorded array: an object, or the key alone if dtype and shape are the file's. */
 typedef struct host_array {
     wick_dtype dtype;
     int ndim;
@@ -126,6 +131,17 @@ bool host_array_read(const parity_case *k, json_t *recorded, host_array *out, co
 /* ---- run.c: one case of an operator ---- */
 /* Calls `op` as the case says and compares outputs and, if asked for, gradients. */
 void run_case(parity_case *k, const wick_op *op);
+
+/* ---- options.c: recorded options of optimizers and schedules ---- */
+#define PARITY_MAX_OPTIONS 16
+/* Converts what the case records under "options". False if `known` lacks one of them, or it is not a number. */
+bool options_read(const parity_case *k, const wick_option_list *known, wick_option out[PARITY_MAX_OPTIONS],
+                  size_t *count);
+
+/* ---- one case of what lies above operators ---- */
+void run_module(parity_case *k);
+void run_optimizer(parity_case *k);
+void run_scheduler(parity_case *k);
 
 /* ---- sections ---- */
 /* Each runs its recordings; false: a file is missing or broken, which was printed. */

@@ -89,6 +89,16 @@ void report_error(const parity_case *k, const char *got) {
     report_verdict(k, unsupported ? UNSUPPORTED : FAILED, "", "a result", got);
 }
 
+void report_unsupported(parity_case *k) {
+    const parity_options *o = &k->p->options;
+    k->stage = STAGE_FORWARD;
+    report_verdict(k, UNSUPPORTED, "", "", "");
+    k->stage = STAGE_GRAD;
+    if (o->grad && json_object_get(k->json, "grads")) report_verdict(k, UNSUPPORTED, "", "", "");
+    k->stage = STAGE_GRAD2;
+    if (o->grad2 && json_object_get(k->json, "grads2")) report_verdict(k, UNSUPPORTED, "", "", "");
+}
+
 /* ---- the end ---- */
 static long total(const parity *p, verdict v) {
     long n = 0;

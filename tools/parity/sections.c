@@ -103,21 +103,12 @@ static bool each_indexed(parity *p, const char *index, const char *folder, const
     return each_line(path, run_index_line, &loop);
 }
 
-static void run_unsupported(parity_case *k) {
-    const parity_options *o = &k->p->options;
-    report_verdict(k, UNSUPPORTED, "", "", "");
-    k->stage = STAGE_GRAD;
-    if (o->grad && json_object_get(k->json, "grads")) report_verdict(k, UNSUPPORTED, "", "", "");
-    k->stage = STAGE_GRAD2;
-    if (o->grad2 && json_object_get(k->json, "grads2")) report_verdict(k, UNSUPPORTED, "", "", "");
-}
-
 static void run_op(parity_case *k) {
     const wick_op *op = wick_op_find(k->p->runtime, k->name);
     if (op)
         run_case(k, op);
     else
-        run_unsupported(k);
+        report_unsupported(k);
 }
 
 static void run_function(parity_case *k) {
@@ -125,13 +116,13 @@ static void run_function(parity_case *k) {
     if (op)
         run_case(k, op);
     else
-        run_unsupported(k);
+        report_unsupported(k);
 }
 
 bool section_ops(parity *p) { return each_indexed(p, "index.jsonl", "ops", "op", run_op); }
 bool section_api(parity *p) { return each_indexed(p, "api_index.jsonl", "api", "api", run_function); }
 
 /* ---- what lies above operators ---- */
-bool section_modules(parity *p) { return each_case(p, "modules", "module", true, run_unsupported); }
-bool section_optimizers(parity *p) { return each_case(p, "optimizers", "optimizer", true, run_unsupported); }
-bool section_schedulers(parity *p) { return each_case(p, "schedulers", "scheduler", false, run_unsupported); }
+bool section_modules(parity *p) { return each_case(p, "modules", "module", true, run_module); }
+bool section_optimizers(parity *p) { return each_case(p, "optimizers", "optimizer", true, run_optimizer); }
+bool section_schedulers(parity *p) { return each_case(p, "schedulers", "scheduler", false, run_scheduler); }

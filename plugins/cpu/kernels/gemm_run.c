@@ -317,21 +317,28 @@ static cpu_gemm transposed(const cpu_gemm *g) {
     return t;
 }
 
-/* Vectors stand upright, and C's rows are contiguous where that is a matter of the point of view. A stride of a
- * dimension of size 1 means nothing and becomes what suits. */
-static cpu_gemm canonical(const cpu_gemm *g) {
+static bool is_own_type(wick_dtype dtype) { return dtype == WICK_F32 || dtype == WICK_F64; }
+
+/* Few columns would leave much of every register empty; its many rows fill them. */
+static bool is_narrow(const cpu_instance *cpu, const cpu_gemm *g) {
+    if (!is_own_type(g->dtype) || g->n == 1 || prefers_blas(cpu, g)) return false;
+    const int64_t vector = cpu_gemm_type_of(cpu, g->dtype)->vector;
+    return 4 * g->n <= 3 * vector && g->m >= 2 * vector;
+}
+
+/* Vectors stand upright, C's rows are contiguous where that is a matter of the point of view, and wide ones. A stride of
+ * a dimension of size 1 means nothing and becomes what suits. */
+static cpu_gemm canonical(const cpu_instance *cpu, const cpu_gemm *g) {
     const bool flip = g->n != 1 && (g->m == 1 || (g->c.col != 1 && g->c.row == 1));
     cpu_gemm x = flip ? transposed(g) : *g;
     if (x.n == 1) x.b.col = 1, x.c.col = 1;
     if (x.m == 1) x.a.row = x.k, x.c.row = x.n;
     if (x.k == 1) x.a.col = 1, x.b.row = x.n;
-    return x;
+    return is_narrow(cpu, &x) ? transposed(&x) : x;
 }
 
-static bool is_own_type(wick_dtype dtype) { return dtype == WICK_F32 || dtype == WICK_F64; }
-
 size_t cpu_gemm_scratch(const cpu_instance *cpu, const cpu_gemm *g) {
-    const cpu_gemm x = canonical(g);
+    const cpu_gemm x = canonical(cpu, g);
     if (!is_own_type(x.dtype)) return 0;
     if (x.n == 1) return cpu_whole_lines((size_t)x.m * wick_dtype_bytes(x.dtype));
     if (prefers_blas(cpu, &x)) return 0;
@@ -341,7 +348,7 @@ size_t cpu_gemm_scratch(const cpu_instance *cpu, const cpu_gemm *g) {
 
 void cpu_gemm_run(cpu_instance *cpu, const cpu_gemm *g, void *scratch) {
     if (g->m == 0 || g->n == 0) return;
-    const cpu_gemm x = canonical(g);
+    const cpu_gemm x = canonical(cpu, g);
     const factors f = read_factors(&x);
     if (x.n == 1 && is_own_type(x.dtype))
         run_vector(cpu, &x, &f, scratch);

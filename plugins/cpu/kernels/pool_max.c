@@ -45,16 +45,19 @@ static bool is_two_by_two(const pool_windows *w) {
 #define T float
 #define NAME(x) x##_f32
 #define LOWEST -INFINITY
+#define IS_NAN(v) ((v) != (v))
 #include "pool_max.inc"
 
 #define T double
 #define NAME(x) x##_f64
 #define LOWEST -INFINITY
+#define IS_NAN(v) ((v) != (v))
 #include "pool_max.inc"
 
 #define T int64_t
 #define NAME(x) x##_i64
 #define LOWEST INT64_MIN
+#define IS_NAN(v) 0
 #include "pool_max.inc"
 
 static const cpu_range_fn forward_table[] = {max_planes_f32, max_planes_f64, max_planes_i64};
