@@ -120,13 +120,14 @@ static bool room_for(engine_task *t, u32_list *list) {
     return list->count < list->capacity || rt_grow(t->c->rt, (void **)&list->items, &list->capacity, list->count, sizeof *list->items);
 }
 
-static bool slot_room(engine_task *t) {
-    wick_runtime *rt = t->c->rt;
+static bool room_to_enter(engine_task *t) {
     if ((t->table_used + 1) * 2 > t->table_size && !table_grow(t)) return false;
-    if (room_for(t, &t->heap) && room_for(t, &t->leaves) &&
-        (t->free_slot >= 0 || rt_grow(rt, (void **)&t->slots, &t->slot_capacity, t->slot_count, sizeof *t->slots)))
-        return true;
-    return no_memory(t);
+    return (room_for(t, &t->heap) && room_for(t, &t->leaves)) || no_memory(t);
+}
+
+static bool slot_room(engine_task *t) {
+    return t->free_slot >= 0 ||
+           rt_grow(t->c->rt, (void **)&t->slots, &t->slot_capacity, t->slot_count, sizeof *t->slots) || no_memory(t);
 }
 
 static void slot_enter(engine_task *t, int64_t slot) {
@@ -139,9 +140,10 @@ static void slot_enter(engine_task *t, int64_t slot) {
 }
 
 /* -1 on failure. */
-static int64_t slot_new(engine_task *t, wick_node *n) {
+HOT int64_t slot_new(engine_task *t, wick_node *n) {
     wick_tensor **grads = NULL;
-    if (!slot_room(t)) return -1;
+    bool front = n->sequence && t->front == -1;
+    if (!slot_room(t) || !(front || room_to_enter(t))) return -1;
     if (n->out_count > 1 && !(grads = rt_calloc(t->c->rt, n->out_count * sizeof *grads))) {
         no_memory(t);
         return -1;
@@ -152,13 +154,14 @@ static int64_t slot_new(engine_task *t, wick_node *n) {
     else
         slot = (int64_t)t->slot_count++;
     t->slots[slot] = (pending){n, grads, NULL, -1};
-    if (n->sequence && t->front == -1) return t->front = slot;
+    if (front) return t->front = slot;
     slot_enter(t, slot);
     return slot;
 }
 
 static int64_t slot_find(const engine_task *t, const wick_node *n) {
-    return t->front >= 0 && t->slots[t->front].node == n ? t->front : table_find(t, n);
+    if (t->front >= 0 && t->slots[t->front].node == n) return t->front;
+    return t->table_used ? table_find(t, n) : -1;
 }
 
 /* Of all that wait, the node with the highest sequence; -1 if none. */
@@ -176,18 +179,25 @@ static int64_t slot_next(engine_task *t) {
 static wick_tensor **grads_of(pending *p) { return p->grads ? p->grads : &p->single; }
 
 static void pending_end(engine_task *t, pending *p) {
-    wick_tensor **grads = grads_of(p);
-    for (int i = 0; i < p->node->out_count; ++i)
-        if (grads[i]) tensor_release(impl(grads[i]), t->c);
-    if (p->grads) rt_free(t->c->rt, p->grads);
+    if (p->single) tensor_release(impl(p->single), t->c);
+    for (int i = 0; p->grads && i < p->node->out_count; ++i)
+        if (p->grads[i]) tensor_release(impl(p->grads[i]), t->c);
+    rt_free(t->c->rt, p->grads);
 }
 
 /* ---- a gradient arrives ---- */
+HOT bool conforms(const wick_tensor *grad, const node_meta *m) {
+    if (grad->ndim != m->ndim || grad->dtype != m->dtype || !wick_device_equal(grad->device, m->device)) return false;
+    for (int i = 0; i < m->ndim; ++i)
+        if (grad->sizes[i] != m->sizes[i]) return false;
+    return true;
+}
+
 /* Sums broadcast dimensions away and casts, so that the gradient looks like what it is the gradient of. */
 static wick_tensor *conform(context_impl *c, wick_node *from, wick_tensor *grad, const node_meta *m) {
     char a[SIZES_TEXT], b[SIZES_TEXT];
     bool same = grad->ndim == m->ndim && !memcmp(grad->sizes, m->sizes, sizeof *m->sizes * m->ndim);
-    if (WICK_UNLIKELY(!same)) {
+    if (!same) {
         bool broadcast = grad->ndim >= m->ndim;
         for (int i = 1; broadcast && i <= m->ndim; ++i)
             broadcast = m->sizes[m->ndim - i] == grad->sizes[grad->ndim - i] || m->sizes[m->ndim - i] == 1;
@@ -215,10 +225,10 @@ static wick_tensor *conform(context_impl *c, wick_node *from, wick_tensor *grad,
 
 /* The slot takes a reference to `grad`: the scope's own, if it may (`move`). Two gradients are added, in the order in
  * which they came. */
-static bool arrive(engine_task *t, wick_node *from, node_edge edge, wick_tensor *grad, wick_scope scope, bool move) {
+HOT bool arrive(engine_task *t, wick_node *from, node_edge edge, wick_tensor *grad, wick_scope scope, bool move) {
     context_impl *c = t->c;
-    grad = conform(c, from, grad, &edge.fn->metas[edge.nr]);
-    if (!grad) return false;
+    const node_meta *meta = &edge.fn->metas[edge.nr];
+    if (WICK_UNLIKELY(!conforms(grad, meta)) && !(grad = conform(c, from, grad, meta))) return false;
     int64_t slot = slot_find(t, edge.fn);
     if (slot < 0 && (slot = slot_new(t, edge.fn)) < 0) return false;
     wick_tensor **into = &grads_of(&t->slots[slot])[edge.nr];
@@ -233,6 +243,7 @@ static bool arrive(engine_task *t, wick_node *from, node_edge edge, wick_tensor 
 }
 
 /* ---- running one node ---- */
+/* The only output of a node that runs has a gradient. */
 static bool fill_undefined(context_impl *c, wick_node *n, wick_tensor **grads) {
     if (n->op && n->op->def->flags & UNDEFINED_GRAD) return true;
     for (int i = 0; i < n->out_count; ++i) {
@@ -255,10 +266,10 @@ static bool handed_again(wick_tensor *const *gin, int i, int n) {
 }
 
 static bool hand_on(engine_task *t, wick_node *n, wick_tensor **gin, wick_scope scope) {
-    for (int i = 0; i < n->edge_count; ++i) {
-        if (!gin[i] || !n->edges[i].fn || !engine_visits(t->targets, n->edges[i].fn)) continue;
-        bool move = n->edge_count <= 4 && !handed_again(gin, i, n->edge_count);
-        if (!arrive(t, n, n->edges[i], gin[i], scope, move)) return false;
+    for (int i = 0, count = n->edge_count; i < count; ++i) {
+        node_edge edge = n->edges[i];
+        if (!gin[i] || !edge.fn || (t->targets && !engine_visits(t->targets, edge.fn))) continue;
+        if (!arrive(t, n, edge, gin[i], scope, count <= 4 && !handed_again(gin, i, count))) return false;
     }
     return true;
 }
@@ -272,7 +283,7 @@ static bool run_node(engine_task *t, wick_node *n, wick_tensor *const *grads, wi
     for (int i = 0; i < n->out_count; ++i) gout[i] = grads[i];
     wick_node *outer = c->running;
     c->running = n;
-    bool ok = fill_undefined(c, n, gout) && n->cls->apply(n, c, gout, gin) && !c->error &&
+    bool ok = (n->out_count == 1 || fill_undefined(c, n, gout)) && n->cls->apply(n, c, gout, gin) && !c->error &&
               (!n->hooks || node_run_hooks(c, n, HOOK_AFTER, gin, n->edge_count, false)) &&
               (!c->modes.anomaly || anomaly_check(c, n, gin)) && hand_on(t, n, gin, scope);
     c->running = outer;
@@ -327,16 +338,16 @@ static bool run_slot(engine_task *t, uint32_t slot) {
     t->slots[slot].node = NULL;
     t->free_slot = slot;
     wick_tensor **grads = grads_of(&p);
-    wick_scope scope = wick_scope_open(PUB(c));
+    wick_scope scope = scope_open(c);
     bool ok = !p.node->hooks || (node_run_hooks(c, p.node, HOOK_TENSOR, grads, p.node->out_count, true) &&
                                  node_run_hooks(c, p.node, HOOK_RETAIN, grads, p.node->out_count, false) &&
                                  node_run_hooks(c, p.node, HOOK_BEFORE, grads, p.node->out_count, true));
     if (ok && t->targets) engine_capture(t->targets, p.node, grads);
     if (ok && p.node->sequence == 0)
         ok = run_leaf(t, p.node, grads[0]);
-    else if (ok && engine_runs(t->targets, p.node))
+    else if (ok && (!t->targets || engine_runs(t->targets, p.node)))
         ok = run_node(t, p.node, grads, scope);
-    wick_scope_close(PUB(c), scope);
+    scope_close(c, scope);
     if (!ok) queue_inputs(t, p.node); /* see mark_partial */
     pending_end(t, &p);
     return ok;
@@ -405,7 +416,7 @@ static bool run_leaves(engine_task *t) {
 /* Marks the leaves that a failed pass would still have reached, found by walking on without gradients. */
 static void mark_partial(engine_task *t) {
     if (t->front >= 0) {
-        if (!slot_room(t)) return;
+        if (!room_to_enter(t)) return;
         slot_enter(t, t->front);
     }
     t->front = -2;
@@ -439,7 +450,11 @@ static bool check_root_gradient(context_impl *c, int i, const wick_tensor *root,
 }
 
 static wick_tensor *implicit_gradient(context_impl *c, wick_tensor *root) {
-    if (root->numel == 1 && wick_dtype_is_floating((wick_dtype)root->dtype)) return wick_ones_like(PUB(c), root, NULL);
+    wick_tensor *one;
+    if (root->numel == 1 && wick_dtype_is_floating((wick_dtype)root->dtype)) {
+        if (fail(c, tensor_new(c, (wick_dtype)root->dtype, root->ndim, root->sizes, NULL, root->device, &one))) return NULL;
+        return scope_own(c, one) ? wick_fill_(PUB(c), one, wick_value_float(1)) : NULL;
+    }
     if (root->numel != 1)
         FAIL(c, INVALID_ARGUMENT, "grad can be implicitly created only for scalar outputs");
     else
@@ -459,21 +474,23 @@ static bool push_root(engine_task *t, int i, wick_tensor *root, wick_tensor *gra
         return !FAIL(c, FAILED_PRECONDITION, "element %d of tensors does not require grad and does not have a grad_fn", i);
     if (grad && !check_root_gradient(c, i, root, grad)) return false;
     if (!grad && !(grad = implicit_gradient(c, root))) return false;
-    return (!engine_visits(t->targets, edge.fn) || arrive(t, NULL, edge, grad, scope, false));
+    return (t->targets && !engine_visits(t->targets, edge.fn)) || arrive(t, NULL, edge, grad, scope, false);
 }
 
 bool engine_run(context_impl *c, wick_tensor *const *roots, wick_tensor *const *grads, int n, unsigned flags,
                 const engine_targets *targets) {
-    wick_node *few[FEW] = {NULL}, **held = few;
+    wick_node *few[FEW], **held = few;
     if (c->error) return false;
-    if (n > FEW && !(held = rt_calloc(c->rt, sizeof *held * (size_t)n))) return !FAIL(c, OUT_OF_MEMORY, "out of memory in backward");
+    if (n > FEW && !(held = rt_alloc(c->rt, sizeof *held * (size_t)n)))
+        return !FAIL(c, OUT_OF_MEMORY, "out of memory in backward");
+    for (int i = 0; i < n; ++i) held[i] = NULL;
     wick_modes outer = c->modes;
     wick_set_grad_enabled(PUB(c), (flags & WICK_CREATE_GRAPH) != 0);
     engine_task *t = task_begin(c, flags, targets);
-    wick_scope scope = wick_scope_open(PUB(c));
+    wick_scope scope = scope_open(c);
     bool ok = t != NULL;
     for (int i = 0; ok && i < n; ++i) ok = push_root(t, i, roots[i], grads ? grads[i] : NULL, scope, &held[i]);
-    wick_scope_close(PUB(c), scope);
+    scope_close(c, scope);
     ok = ok && run_all(t);
     if (t && !ok) task_abandon(t);
     if (t) task_end(t);

@@ -7,7 +7,7 @@
 /* What wick_grad wants: which nodes lead to its inputs, and where the gradients go (targets.c). */
 typedef struct engine_targets engine_targets;
 
-/* Should gradients be handed to this node? Always, without targets. */
+/* Should gradients be handed to this node? */
 bool engine_visits(const engine_targets *targets, const wick_node *node);
 /* Must the node itself run, or does it only end the way? */
 bool engine_runs(const engine_targets *targets, const wick_node *node);

@@ -49,10 +49,21 @@ wick_node *node_new(context_impl *c, const node_class *cls, const op_entry *op, 
         FAIL(c, OUT_OF_MEMORY, "cannot allocate a graph node");
         return NULL;
     }
-    *n = (wick_node){.references = 1, .edge_count = (uint16_t)edges, .out_count = (uint16_t)outs,
-                     .saved_count = (uint16_t)saves, .arg_count = (uint16_t)nargs, .small = bytes <= BLOCK_BYTES,
-                     .sequence = c->sequence + 1, /* final once it is wired; never 0: that is an accumulator's */
-                     .rt = c->rt, .cls = cls, .op = op};
+    n->references = 1;
+    n->edge_count = (uint16_t)edges;
+    n->out_count = (uint16_t)outs;
+    n->saved_count = (uint16_t)saves;
+    n->arg_count = (uint16_t)nargs;
+    n->released = n->lets_undefined_through = 0;
+    n->small = bytes <= BLOCK_BYTES;
+    n->sequence = c->sequence + 1; /* final once it is wired; never 0: that is an accumulator's */
+    n->rt = c->rt;
+    n->cls = cls;
+    n->op = op;
+    n->payload = n->trace = NULL;
+    n->hooks = NULL;
+    n->hook_count = n->hook_capacity = 0;
+    n->parent = NULL;
     n->edges = (node_edge *)(n + 1);
     n->args = (wick_value *)(n->edges + edges);
     n->saved = (saved_tensor *)(n->args + nargs);
@@ -66,49 +77,30 @@ wick_node *node_new(context_impl *c, const node_class *cls, const op_entry *op, 
     return n;
 }
 
-/* A context's nodes are numbered in order of creation, and above everything that they lead to. */
-void node_set_edge(context_impl *c, wick_node *n, int i, node_edge edge) {
-    n->edges[i] = edge;
-    if (edge.fn && edge.fn->sequence > c->sequence) c->sequence = edge.fn->sequence;
-}
-
-bool node_set_meta(context_impl *c, wick_node *n, int out, const wick_tensor *t) {
-    wick_dim *sizes = n->meta_room + out * META_DIMS;
-    if (t->ndim > META_DIMS && !(sizes = rt_alloc(n->rt, sizeof *sizes * t->ndim)))
-        return !FAIL(c, OUT_OF_MEMORY, "cannot allocate a graph node");
-    for (int i = 0; i < t->ndim; ++i) sizes[i] = t->sizes[i];
-    n->metas[out] = (node_meta){t->dtype, t->ndim, t->device, sizes};
+bool node_set_far_sizes(context_impl *c, wick_node *n, int out, const wick_tensor *t) {
+    wick_dim *sizes = rt_alloc(n->rt, sizeof *sizes * t->ndim);
+    if (!sizes) n->metas[out].ndim = 0; /* nothing to free */
+    if (!sizes) return !FAIL(c, OUT_OF_MEMORY, "cannot allocate a graph node");
+    n->metas[out].sizes = sizes;
+    memcpy(sizes, t->sizes, sizeof *sizes * t->ndim);
     return true;
 }
 
-/* ---- references: those of an accumulator are its tensor's ---- */
-#define IS_ACCUMULATOR(n) ((n)->sequence == 0)
-static tensor_impl *leaf_of(wick_node *n) { return ((autograd_extra *)n)->owner; }
-
-wick_node *node_retain(wick_node *n) {
-    atomic_fetch_add_explicit(IS_ACCUMULATOR(n) ? &leaf_of(n)->references : &n->references, 1, memory_order_relaxed);
-    return n;
+int edge_after_lists(const wick_node *n, int arg) {
+    int edge = 0;
+    for (int i = 0; i < arg; ++i)
+        if (n->op->args[i].type == TYPE_TENSOR) edge += n->op->args[i].list ? (int)n->args[i].count : 1;
+    return edge;
 }
 
-void node_unref(wick_node *n, wick_node **dying) {
-    if (IS_ACCUMULATOR(n)) {
-        tensor_unref(leaf_of(n), NULL, dying);
-        return;
-    }
-    if (atomic_load_explicit(&n->references, memory_order_acquire) != 1 &&
-        atomic_fetch_sub_explicit(&n->references, 1, memory_order_acq_rel) != 1)
-        return;
-    n->next_dying = *dying;
-    *dying = n;
-}
-
+/* ---- the end ---- */
 static void packed_free(wick_runtime *rt, saved_packed *p, wick_node **dying) {
     if (p->hooks.release) p->hooks.release(p->hooks.user, p->token);
     if (p->origin.fn) node_unref(p->origin.fn, dying);
     rt_free(rt, p);
 }
 
-static void release_saved(wick_node *n, context_impl *c, wick_node **dying) {
+HOT void release_saved(wick_node *n, context_impl *c, wick_node **dying) {
     for (int i = 0; i < n->saved_count; ++i) {
         saved_tensor *s = &n->saved[i];
         if (!s->present) continue;
@@ -123,7 +115,7 @@ void nodes_destroy(wick_node *dying, context_impl *c) {
         wick_node *n = dying;
         wick_runtime *rt = n->rt;
         dying = n->next_dying;
-        release_saved(n, c, &dying);
+        if (!n->released) release_saved(n, c, &dying);
         if (n->payload && n->cls->destroy) n->cls->destroy(n, c, &dying);
         for (int i = 0; i < n->edge_count; ++i)
             if (n->edges[i].fn) node_unref(n->edges[i].fn, &dying);
@@ -140,15 +132,15 @@ void nodes_destroy(wick_node *dying, context_impl *c) {
 void node_release(wick_node *n, context_impl *c) {
     wick_node *dying = NULL;
     node_unref(n, &dying);
-    nodes_destroy(dying, c);
+    if (dying) nodes_destroy(dying, c);
 }
 
 void node_release_saved(wick_node *n, context_impl *c) {
     wick_node *dying = NULL;
     n->released = 1;
-    release_saved(n, c, &dying);
+    if (n->saved_count) release_saved(n, c, &dying);
     if (n->cls->release) n->cls->release(n, c);
-    nodes_destroy(dying, c);
+    if (dying) nodes_destroy(dying, c);
 }
 
 /* ---- a tensor's gradient-side attachments ---- */
@@ -182,31 +174,22 @@ void autograd_extra_destroy(tensor_impl *t, context_impl *c, wick_node **dying) 
 }
 
 /* ---- from tensors into the graph ---- */
-bool edge_of(context_impl *c, wick_tensor *pub, node_edge *out) {
-    tensor_impl *t = impl(pub);
+bool edge_of_leaf(context_impl *c, tensor_impl *t, node_edge *out) {
     *out = (node_edge){NULL, 0};
-    wick_node *fn = tensor_grad_fn(c, t);
-    if (fn) {
-        *out = (node_edge){node_retain(fn), t->output_nr};
-    } else if (t->requires_grad) {
-        autograd_extra *x = autograd_extra_of(t);
-        if (!x) return !FAIL(c, OUT_OF_MEMORY, "cannot allocate a gradient accumulator");
-        node_meta now = meta_of(t); /* written only after a change of shape: threads share leaves */
-        if (now.sizes != x->meta.sizes || now.ndim != x->meta.ndim || now.dtype != x->meta.dtype) x->meta = now;
-        *out = (node_edge){node_retain(&x->accumulator), 0};
-    }
-    return !c->error;
-}
-
-bool tensor_needs_grad(context_impl *c, tensor_impl *t) {
-    return t->requires_grad || t->grad_fn || (t->base && tensor_grad_fn(c, t));
+    if (!t->requires_grad || c->error) return !c->error;
+    autograd_extra *x = autograd_extra_of(t);
+    if (!x) return !FAIL(c, OUT_OF_MEMORY, "cannot allocate a gradient accumulator");
+    node_meta now = meta_of(t); /* written only after a change of shape: threads share leaves */
+    if (now.sizes != x->meta.sizes || now.ndim != x->meta.ndim || now.dtype != x->meta.dtype) x->meta = now;
+    *out = (node_edge){node_retain(&x->accumulator), 0};
+    return true;
 }
 
 bool tensor_set_history(context_impl *c, tensor_impl *t, wick_node *node, uint32_t nr) {
     return tensor_take_history(c, t, node_retain(node), nr);
 }
 
-bool tensor_take_history(context_impl *c, tensor_impl *t, wick_node *node, uint32_t nr) {
+bool tensor_change_history(context_impl *c, tensor_impl *t, wick_node *node, uint32_t nr) {
     wick_node *old = t->grad_fn;
     if (WICK_UNLIKELY(t->retains_grad) && !hooks_retain(c, t, node, nr)) {
         node_release(node, c);

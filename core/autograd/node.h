@@ -74,11 +74,11 @@ struct wick_node {
     node_meta *metas;
     saved_tensor *saved;
     wick_value *args;
+    wick_dim *meta_room; /* META_DIMS sizes an output */
+    wick_node *next_dying;
     void *payload; /* the class's own */
     node_hook *hooks;
     size_t hook_count, hook_capacity;
-    wick_dim *meta_room; /* META_DIMS sizes an output */
-    wick_node *next_dying;
     char *trace; /* anomaly mode: what made the node */
     wick_node *parent; /* anomaly mode: the node in whose backward this one was made; owned */
 };
@@ -96,28 +96,73 @@ autograd_extra *autograd_extra_of(tensor_impl *t); /* made when needed, by any t
 static inline autograd_extra *extra_of(const tensor_impl *t) { return __atomic_load_n(&t->extra, __ATOMIC_ACQUIRE); }
 void autograd_extra_destroy(tensor_impl *t, context_impl *c, wick_node **dying);
 
-/* A node with room for everything; args are copied (tensors left out), metas filled from `outs` later. */
+/* A node with room for everything; args are copied (tensors left out; nargs 0: none are needed), metas filled later. */
 wick_node *node_new(context_impl *c, const node_class *cls, const op_entry *op, int edges, int outs, int saves,
                     const wick_value *args, int nargs);
-void node_set_edge(context_impl *c, wick_node *node, int i, node_edge edge); /* takes the edge's reference */
-bool node_set_meta(context_impl *c, wick_node *node, int out, const wick_tensor *t);
-wick_node *node_retain(wick_node *node);
-void node_unref(wick_node *node, wick_node **dying);
+/* Takes the edge's reference. A context's nodes are numbered in order of creation, and above all that they lead to. */
+HOT void node_set_edge(context_impl *c, wick_node *node, int i, node_edge edge) {
+    node->edges[i] = edge;
+    if (edge.fn && edge.fn->sequence > c->sequence) c->sequence = edge.fn->sequence;
+}
+bool node_set_far_sizes(context_impl *c, wick_node *node, int out, const wick_tensor *t); /* of a rank over META_DIMS */
+HOT bool node_set_meta(context_impl *c, wick_node *n, int out, const wick_tensor *t) {
+    wick_dim *sizes = n->meta_room + out * META_DIMS;
+    n->metas[out] = (node_meta){t->dtype, t->ndim, t->device, sizes};
+    if (WICK_UNLIKELY(t->ndim > META_DIMS)) return node_set_far_sizes(c, n, out, t);
+    for (int i = 0; i < t->ndim; ++i) sizes[i] = t->sizes[i];
+    return true;
+}
+/* References of an accumulator are its tensor's. */
+#define IS_ACCUMULATOR(n) ((n)->sequence == 0)
+static inline tensor_impl *leaf_of(wick_node *n) { return ((autograd_extra *)n)->owner; }
+HOT wick_node *node_retain(wick_node *n) {
+    reference_add(IS_ACCUMULATOR(n) ? &leaf_of(n)->references : &n->references);
+    return n;
+}
 void tensor_unref(tensor_impl *t, context_impl *c, wick_node **dying);
+/* A dead node is put on the list. */
+HOT void node_unref(wick_node *n, wick_node **dying) {
+    if (IS_ACCUMULATOR(n)) {
+        tensor_unref(leaf_of(n), NULL, dying);
+    } else if (reference_drop(&n->references)) {
+        n->next_dying = *dying;
+        *dying = n;
+    }
+}
 /* Destroys a list of dead nodes and everything that dies with them, without recursion. */
 void nodes_destroy(wick_node *dying, context_impl *c);
 void node_release(wick_node *node, context_impl *c);
 void node_release_saved(wick_node *node, context_impl *c);
 
-/* The edge that leads from a use of `t` into the graph; fn NULL if it needs no gradient. Retained. */
-bool edge_of(context_impl *c, wick_tensor *t, node_edge *out);
+/* The edge of argument `arg` of an operator that has lists among its tensor arguments; for a list its first item. */
+int edge_after_lists(const wick_node *node, int arg);
+
 /* The node that made t; for a view whose base was written to, made anew. Lent. */
-wick_node *tensor_grad_fn(context_impl *c, tensor_impl *t);
-bool tensor_needs_grad(context_impl *c, tensor_impl *t);
+wick_node *view_grad_fn(context_impl *c, tensor_impl *view);
+HOT wick_node *tensor_grad_fn(context_impl *c, tensor_impl *t) { return t->base ? view_grad_fn(c, t) : t->grad_fn; }
+HOT bool tensor_needs_grad(context_impl *c, tensor_impl *t) {
+    return t->requires_grad || t->grad_fn || (t->base && view_grad_fn(c, t));
+}
+/* The edge that leads from a use of `t` into the graph; fn NULL if it needs no gradient. Retained. */
+bool edge_of_leaf(context_impl *c, tensor_impl *t, node_edge *out);
+HOT bool edge_of(context_impl *c, wick_tensor *t, node_edge *out) {
+    wick_node *fn = tensor_grad_fn(c, impl(t));
+    if (!fn) return edge_of_leaf(c, impl(t), out);
+    *out = (node_edge){node_retain(fn), impl(t)->output_nr};
+    return true;
+}
 /* Makes `t` output `nr` of `node`. False: the context failed (a retained gradient could not move along). */
 bool tensor_set_history(context_impl *c, tensor_impl *t, wick_node *node, uint32_t nr);
-/* The same; takes the caller's reference to the node. */
-bool tensor_take_history(context_impl *c, tensor_impl *t, wick_node *node, uint32_t nr);
+/* The same for a tensor that had a history or has more than values; takes the caller's reference to the node. */
+bool tensor_change_history(context_impl *c, tensor_impl *t, wick_node *node, uint32_t nr);
+HOT bool tensor_take_history(context_impl *c, tensor_impl *t, wick_node *node, uint32_t nr) {
+    if (t->grad_fn || t->base || t->retains_grad) return tensor_change_history(c, t, node, nr);
+    t->grad_fn = node;
+    t->output_nr = nr;
+    t->requires_grad = 0;
+    t->pub.keys |= WICK_KEY(AUTOGRAD);
+    return true;
+}
 
 wick_tensor *saved_alias(context_impl *c, wick_tensor *t); /* the same elements without history; owned */
 bool saved_pack(context_impl *c, wick_node *node, int slot, wick_tensor *t, bool is_output, uint32_t output_nr);

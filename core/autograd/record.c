@@ -6,7 +6,7 @@
 #include "rule.h"
 
 /* ---- which inputs need a gradient ---- */
-static uint32_t inputs_needing_grad(context_impl *c, const call_frame *f, int nargs) {
+HOT uint32_t inputs_needing_grad(context_impl *c, const call_frame *f, int nargs) {
     uint32_t mask = 0;
     const op_entry *op = f->op;
     for (int k = 0; k < op->tensor_arg_count; ++k) {
@@ -22,7 +22,7 @@ static uint32_t inputs_needing_grad(context_impl *c, const call_frame *f, int na
     return mask;
 }
 
-static int count_edges(const call_frame *f, int nargs) {
+HOT int count_edges(const call_frame *f, int nargs) {
     int edges = 0;
     if (!f->op->list_arg_count) return f->op->tensor_arg_count;
     for (int i = 0; i < nargs; ++i)
@@ -30,9 +30,8 @@ static int count_edges(const call_frame *f, int nargs) {
     return edges;
 }
 
-static bool connect_tensor(context_impl *c, wick_node *node, int edge_index, wick_tensor *t) {
+HOT bool connect_tensor(context_impl *c, wick_node *node, int edge_index, wick_tensor *t) {
     node_edge edge;
-    if (!t || !(t->keys & WICK_KEY(AUTOGRAD))) return true;
     if (!edge_of(c, t, &edge)) return false;
     node_set_edge(c, node, edge_index, edge);
     return true;
@@ -43,19 +42,23 @@ static bool connect_lists(context_impl *c, wick_node *node, const call_frame *f,
         const wick_value *v = &f->args[i];
         if (f->op->args[i].type != TYPE_TENSOR) continue;
         uint32_t count = f->op->args[i].list ? v->count : 1;
-        for (uint32_t n = 0; n < count; ++n, ++k)
-            if (!connect_tensor(c, node, k, f->op->args[i].list ? v->as.tensors[n] : arg_tensor(f->args, i))) return false;
+        for (uint32_t n = 0; n < count; ++n, ++k) {
+            wick_tensor *t = f->op->args[i].list ? v->as.tensors[n] : arg_tensor(f->args, i);
+            if (t && !connect_tensor(c, node, k, t)) return false;
+        }
     }
     return true;
 }
 
-static bool connect(context_impl *c, wick_node *node, const call_frame *f, int nargs) {
+HOT bool connect(context_impl *c, wick_node *node, const call_frame *f, int nargs, uint32_t needs) {
     const op_entry *op = f->op;
     if (op->list_arg_count) {
         if (!connect_lists(c, node, f, nargs)) return false;
     } else {
-        for (int k = 0; k < op->tensor_arg_count; ++k)
-            if (!connect_tensor(c, node, k, arg_tensor(f->args, op->tensor_args[k]))) return false;
+        for (; needs; needs &= needs - 1) {
+            int i = __builtin_ctz(needs);
+            if (!connect_tensor(c, node, op->edges[i], f->args[i].as.tensor)) return false;
+        }
     }
     node->sequence = ++c->sequence;
     return true;
@@ -64,7 +67,7 @@ static bool connect(context_impl *c, wick_node *node, const call_frame *f, int n
 /* ---- saving ---- */
 static int save_slots(const op_save *s, const wick_value *args) { return s->list ? (int)args[s->index].count : 1; }
 
-static int count_saves(const call_frame *f) {
+HOT int count_saves(const call_frame *f) {
     int n = 0;
     if (WICK_LIKELY(!f->op->save_lists)) return f->op->save_count;
     for (int k = 0; k < f->op->save_count; ++k) n += save_slots(&f->op->saves[k], f->args);
@@ -73,7 +76,7 @@ static int count_saves(const call_frame *f) {
 
 static bool wanted(const op_save *s, uint32_t needs) { return s->only_if < 0 || needs >> s->only_if & 1; }
 
-static wick_tensor *written_of(const call_frame *f) {
+HOT wick_tensor *written_of(const call_frame *f) {
     return f->op->mutated_arg >= 0 ? arg_tensor(f->args, f->op->mutated_arg) : NULL;
 }
 
@@ -90,7 +93,7 @@ static wick_tensor *copy_of(context_impl *c, wick_tensor *t) {
 
 /* Of what the call overwrites, self is kept as it was. Another argument that shares its storage is kept as an alias,
  * because keeping it itself would close a circle; reading it in backward will be an error: its version is past. */
-static bool save_input(context_impl *c, wick_node *node, const call_frame *f, int slot, wick_tensor *t, bool is_self) {
+HOT bool save_input(context_impl *c, wick_node *node, const call_frame *f, int slot, wick_tensor *t, bool is_self) {
     const wick_tensor *written = written_of(f);
     if (!t) return true;
     if (!written || !wick_shares_storage(written, t)) return saved_pack(c, node, slot, t, false, 0);
@@ -100,7 +103,7 @@ static bool save_input(context_impl *c, wick_node *node, const call_frame *f, in
     return ok;
 }
 
-static bool save_inputs(context_impl *c, wick_node *node, const call_frame *f, uint32_t needs) {
+HOT bool save_inputs(context_impl *c, wick_node *node, const call_frame *f, uint32_t needs) {
     int slot = 0;
     for (int k = 0; k < f->op->save_count; ++k) {
         const op_save *s = &f->op->saves[k];
@@ -116,7 +119,6 @@ static bool save_inputs(context_impl *c, wick_node *node, const call_frame *f, u
 }
 
 static bool save_results(context_impl *c, wick_node *node, const call_frame *f, uint32_t needs) {
-    if (!f->op->save_results) return true;
     for (int k = 0, slot = 0; k < f->op->save_count; ++k) {
         const op_save *s = &f->op->saves[k];
         if (s->result && wanted(s, needs) && f->rets[s->index].tag == WICK_TAG_TENSOR) {
@@ -192,7 +194,7 @@ static bool result_differentiable(const op_entry *op, int i, const wick_tensor *
 }
 
 /* One result takes over the recorder's reference to the node. */
-static bool attach_results(context_impl *c, wick_node *node, call_frame *f, bool *node_taken) {
+HOT bool attach_results(context_impl *c, wick_node *node, call_frame *f, bool *node_taken) {
     for (int i = 0; i < f->op->nrets; ++i) {
         if (f->rets[i].tag != WICK_TAG_TENSOR) continue;
         wick_tensor *t = f->rets[i].as.tensor;
@@ -234,17 +236,18 @@ static bool record(context_impl *c, call_frame *f, uint32_t needs) {
     const op_entry *op = f->op;
     int nargs = op->nargs;
     bool taken = false;
-    wick_node *node = node_new(c, &op_node_class, op, count_edges(f, nargs), op->nrets, count_saves(f), f->args, nargs);
-    bool ok = node && connect(c, node, f, nargs) && save_inputs(c, node, f, needs) && keep_geometry(c, node, f) &&
+    int kept_args = op->plain_args ? 0 : nargs;
+    wick_node *node = node_new(c, &op_node_class, op, count_edges(f, nargs), op->nrets, count_saves(f), f->args, kept_args);
+    bool ok = node && connect(c, node, f, nargs, needs) && save_inputs(c, node, f, needs) && keep_geometry(c, node, f) &&
               (!c->modes.anomaly || anomaly_note(c, node)) && dispatch_below(c, f, WICK_RANK_AUTOGRAD) &&
-              attach_results(c, node, f, &taken) && save_results(c, node, f, needs);
+              attach_results(c, node, f, &taken) && (!op->save_results || save_results(c, node, f, needs));
     if (node && !taken) node_release(node, c);
     return ok;
 }
 
 bool autograd_allows_out(context_impl *c, const call_frame *f) {
     const op_entry *op = f->op;
-    if (op->variant != VARIANT_OUT || op->def->flags & NOT_DIFFERENTIABLE || !inputs_needing_grad(c, f, op->nargs)) return true;
+    if (op->def->flags & NOT_DIFFERENTIABLE || !inputs_needing_grad(c, f, op->nargs)) return true;
     return !FAIL(c, FAILED_PRECONDITION,
                  "%s: functions with out=... arguments don't support automatic differentiation, but one of the arguments "
                  "requires grad.",
@@ -255,10 +258,9 @@ bool autograd_dispatch(context_impl *c, call_frame *f) {
     const op_entry *op = f->op;
     uint32_t needs = inputs_needing_grad(c, f, op->base_nargs);
     bool differentiable = !(op->def->flags & NOT_DIFFERENTIABLE) && !op->ret_list;
-    if (!autograd_allows_out(c, f)) return false;
-    if (!needs || !differentiable) {
-        if (!needs || op->mutated_arg < 0) return dispatch_below(c, f, WICK_RANK_AUTOGRAD);
-    }
+    if (op->variant == VARIANT_OUT && !autograd_allows_out(c, f)) return false;
+    if (op->def->kind == WICK_OP_IMPLICIT) return execute_compose(c, f);
+    if (!needs || (!differentiable && op->mutated_arg < 0)) return dispatch_below(c, f, WICK_RANK_AUTOGRAD);
     if (op->mutated_arg >= 0 && !check_writes(c, f)) return false;
     if (differentiable && op_is_transparent(op->def)) return execute_compose(c, f);
     return differentiable ? record(c, f, needs) : dispatch_below(c, f, WICK_RANK_AUTOGRAD);

@@ -26,11 +26,8 @@ struct backward_call {
 
 /* Edge of argument `arg`; for a list its first item. */
 static inline int rule_edge(const backward_call *b, int arg) {
-    int edge = 0;
-    for (int i = 0; i < arg; ++i)
-        if (b->node->op->args[i].type == TYPE_TENSOR)
-            edge += b->node->op->args[i].list ? (int)b->node->args[i].count : 1;
-    return edge;
+    const op_entry *op = b->node->op;
+    return op->list_arg_count ? edge_after_lists(b->node, arg) : op->edges[arg];
 }
 static inline bool needs_item(const backward_call *b, int arg, int item) {
     return b->node->edges[rule_edge(b, arg) + item].fn != NULL;

@@ -34,13 +34,13 @@ static const visit *look_up(const engine_targets *t, const wick_node *n) {
 }
 
 bool engine_visits(const engine_targets *t, const wick_node *n) {
-    const visit *v = t ? look_up(t, n) : NULL;
-    return !t || (v && v->visits);
+    const visit *v = look_up(t, n);
+    return v && v->visits;
 }
 
 bool engine_runs(const engine_targets *t, const wick_node *n) {
-    const visit *v = t ? look_up(t, n) : NULL;
-    return !t || (v && v->runs);
+    const visit *v = look_up(t, n);
+    return v && v->runs;
 }
 
 void engine_capture(const engine_targets *t, const wick_node *n, wick_tensor *const *grads) {

@@ -95,8 +95,8 @@ static wick_node *node_of_view(context_impl *c, tensor_impl *view) {
     return NULL;
 }
 
-wick_node *tensor_grad_fn(context_impl *c, tensor_impl *t) {
-    if (!t->base || !c) return t->grad_fn;
+wick_node *view_grad_fn(context_impl *c, tensor_impl *t) {
+    if (!c) return t->grad_fn;
     uint64_t now = wick_version(&t->pub);
     if (now == t->attr_version) return t->grad_fn;
     bool base_needs = t->base->requires_grad || t->base->grad_fn;

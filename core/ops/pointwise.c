@@ -327,7 +327,6 @@ DECOMPOSE(where_scalar, wick_where(c, T(0), NUMBER(1), NUMBER(2)))
 DECOMPOSE(masked_fill_scalar, wick_where(c, T(1), wick_to_dtype(c, NUMBER(2), wick_tensor_dtype(T(0)), NULL), T(0)))
 DECOMPOSE(masked_fill_tensor, wick_where(c, T(1), wick_to_dtype(c, T(2), wick_tensor_dtype(T(0)), NULL), T(0)))
 DECOMPOSE(clip_tensor, wick_clamp_tensor(c, T(0), T(1), T(2)))
-DECOMPOSE(prelu, wick__prelu_kernel(c, T(0), T(1)))
 DECOMPOSE(log_sigmoid, wick_log_sigmoid_forward(c, T(0), NULL))
 DECOMPOSE(special_expit, wick_sigmoid(c, T(0)))
 
@@ -336,6 +335,20 @@ void compose_clip(wick_context *c, const wick_value *args, wick_value *rets) {
     o.min = args[1];
     o.max = args[2];
     RETURN(wick_clamp(c, T(0), &o));
+}
+
+/* One weight, or one for each channel: it is shaped to stand at dimension 1. */
+void compose_prelu(wick_context *c, const wick_value *args, wick_value *rets) {
+    wick_tensor *x = T(0), *weight = T(1);
+    wick_dim sizes[WICK_MAX_DIMS], n = wick_numel(weight), channels = x->ndim > 1 ? wick_size(x, 1) : 1;
+    if (weight->ndim > 1 || (n != 1 && (x->ndim == 0 || n != channels))) {
+        wick_fail(c, WICK_ERROR(WICK_INVALID_ARGUMENT, "prelu: got %lld weights in %d dimensions, wanted 1 or %lld in 1",
+                                (long long)n, weight->ndim, (long long)channels));
+        return;
+    }
+    for (int i = 0; i < x->ndim; ++i) sizes[i] = i == 1 ? n : 1;
+    if (weight->ndim != x->ndim) weight = wick_reshape(c, weight, sizes, x->ndim);
+    RETURN(wick__prelu_kernel(c, x, weight));
 }
 
 /* Phi(x) = (1 + erf(x / sqrt 2)) / 2 */

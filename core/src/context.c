@@ -52,10 +52,6 @@ void wick_context_join(wick_context *parent, wick_context *child) {
     wick_context_destroy(child);
 }
 
-static void scopes_end(context_impl *c, size_t mark) {
-    while (c->owned_count > mark) tensor_release(impl(c->owned[--c->owned_count]), c);
-}
-
 void wick_context_destroy(wick_context *pub) {
     if (!pub) return;
     context_impl *c = ctx(pub);
@@ -80,25 +76,12 @@ void wick_context_destroy(wick_context *pub) {
 
 wick_runtime *wick_context_runtime(wick_context *c) { return ctx(c)->rt; }
 
-/* ---- scopes: one stack of owned references; a scope is its depth and the stack's height when it was opened ---- */
-#define HEIGHT_BITS 48
-#define HEIGHT(scope) ((size_t)((scope) & ((UINT64_C(1) << HEIGHT_BITS) - 1)))
-#define DEPTH(scope) ((size_t)((scope) >> HEIGHT_BITS))
+/* ---- scopes ---- */
+wick_scope wick_scope_open(wick_context *c) { return scope_open(ctx(c)); }
+void wick_scope_close(wick_context *c, wick_scope scope) { scope_close(ctx(c), scope); }
 
-wick_scope wick_scope_open(wick_context *c) {
-    return (wick_scope)(++ctx(c)->scope_depth << HEIGHT_BITS) | ctx(c)->owned_count;
-}
-
-void wick_scope_close(wick_context *pub, wick_scope scope) {
-    context_impl *c = ctx(pub);
-    scopes_end(c, HEIGHT(scope));
-    if (c->arrays) scope_arrays_drop(c, DEPTH(scope));
-    c->scope_depth = DEPTH(scope) ? DEPTH(scope) - 1 : 0;
-}
-
-wick_tensor *scope_own(context_impl *c, wick_tensor *t) {
-    if (WICK_UNLIKELY(c->owned_count == c->owned_capacity) &&
-        !rt_grow(c->rt, (void **)&c->owned, &c->owned_capacity, c->owned_count, sizeof *c->owned)) {
+wick_tensor *scope_own_growing(context_impl *c, wick_tensor *t) {
+    if (!rt_grow(c->rt, (void **)&c->owned, &c->owned_capacity, c->owned_count, sizeof *c->owned)) {
         tensor_release(impl(t), c);
         FAIL(c, OUT_OF_MEMORY, "cannot grow a scope");
         return NULL;
@@ -107,9 +90,9 @@ wick_tensor *scope_own(context_impl *c, wick_tensor *t) {
 }
 
 wick_tensor *scope_take(context_impl *c, wick_scope scope, wick_tensor *t) {
-    for (size_t i = c->owned_count; i-- > HEIGHT(scope);) {
+    for (size_t i = c->owned_count; i-- > SCOPE_HEIGHT(scope);) {
         if (c->owned[i] != t) continue;
-        memmove(&c->owned[i], &c->owned[i + 1], sizeof *c->owned * (--c->owned_count - i));
+        for (c->owned_count--; i < c->owned_count; ++i) c->owned[i] = c->owned[i + 1];
         return t;
     }
     return wick_retain(t);

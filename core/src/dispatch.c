@@ -6,7 +6,7 @@
 #include "rows.h" /* wrap_number */
 
 /* ---- keys and device of a call ---- */
-static bool see_tensor(context_impl *c, call_frame *f, const wick_tensor *t) {
+HOT bool see_tensor(context_impl *c, call_frame *f, const wick_tensor *t) {
     f->keys |= t->keys;
     if (WICK_LIKELY(wick_device_equal(t->device, f->device))) return true;
     bool mine_mixes = f->device.type == 0 || f->device.type == c->rt->host_type;
@@ -126,12 +126,10 @@ static bool run_registered(context_impl *c, call_frame *f, int rank) {
 
 /* An implicit composite decomposes as soon as only autograd and what lies below it remain. */
 static bool run_handler(context_impl *c, call_frame *f, int rank) {
-    if (rank <= WICK_RANK_AUTOGRAD && f->op->def->kind == WICK_OP_IMPLICIT)
-        return (rank < WICK_RANK_AUTOGRAD || autograd_allows_out(c, f)) && execute_compose(c, f);
+    if (rank < WICK_RANK_AUTOGRAD && f->op->def->kind == WICK_OP_IMPLICIT) return execute_compose(c, f);
     switch (rank) {
     case WICK_RANK_PRE_INTERPOSER: return run_interposer(c, f, WICK_INTERPOSE_API, rank);
     case WICK_RANK_POST_INTERPOSER: return run_interposer(c, f, WICK_INTERPOSE_KERNEL, rank);
-    case WICK_RANK_AUTOGRAD: return autograd_dispatch(c, f);
     case WICK_RANK_TRACKING: return track_writes(c, f, rank);
     case WICK_RANK_NEGATIVE:
     case WICK_RANK_CONJUGATE: return resolve_lazy(c, f, rank);
@@ -139,24 +137,30 @@ static bool run_handler(context_impl *c, call_frame *f, int rank) {
     }
 }
 
-static bool dispatch_keys(context_impl *c, call_frame *f) {
+HOT bool dispatch_keys(context_impl *c, call_frame *f) {
     uint64_t above = f->keys & WICK_KEYS_ABOVE_DENSE;
-    if (!above) return f->op->def->kind == WICK_OP_IMPLICIT ? execute_compose(c, f) : execute(c, f);
-    return run_handler(c, f, 63 - __builtin_clzll(above));
+    if (!above) return execute(c, f);
+    int rank = 63 - __builtin_clzll(above);
+    return rank == WICK_RANK_AUTOGRAD ? autograd_dispatch(c, f) : run_handler(c, f, rank);
 }
 
 bool dispatch_below(context_impl *c, call_frame *f, int rank) {
-    call_frame below = *f;
-    below.keys &= WICK_KEY_BIT(rank) - 1;
-    return dispatch_keys(c, &below);
+    uint64_t keys = f->keys;
+    f->keys &= WICK_KEY_BIT(rank) - 1;
+    bool ok = dispatch_keys(c, f);
+    f->keys = keys;
+    return ok;
 }
 
 /* What two tensors must share to be dense alike: dtype, rank, flags and device lie in eight bytes of the prefix. */
-static uint64_t likeness(const wick_tensor *t) {
-    uint64_t bits;
+HOT uint64_t likeness(const wick_tensor *t) {
+    static const wick_tensor any = {.dtype = UINT8_MAX, .ndim = UINT8_MAX, .flags = (uint16_t)~WICK_TENSOR_PARAMETER,
+                                    .device = {-1, -1}};
+    uint64_t bits, mask;
     _Static_assert(offsetof(wick_tensor, device) == offsetof(wick_tensor, dtype) + 4, "dtype, ndim, flags, device");
     memcpy(&bits, &t->dtype, sizeof bits);
-    return bits;
+    memcpy(&mask, &any.dtype, sizeof mask);
+    return bits & mask;
 }
 
 static bool is_wrapped_number(const wick_tensor *t) {
@@ -165,7 +169,7 @@ static bool is_wrapped_number(const wick_tensor *t) {
 
 /* The short way for elementwise calls: one pass finds the keys and that all tensors are row-major and alike; real numbers
  * may stand among floating tensors. */
-static bool scan_dense(call_frame *f) {
+HOT bool scan_dense(call_frame *f) {
     int n = f->op->dense_args;
     wick_tensor *first = f->args[0].as.tensor;
     if (!n || f->args[0].tag != WICK_TAG_TENSOR) return false;
@@ -181,6 +185,7 @@ static bool scan_dense(call_frame *f) {
         }
         for (int d = 0; d < first->ndim; ++d)
             if (t->sizes[d] != first->sizes[d]) return false;
+        if (WICK_UNLIKELY(t->storage == first->storage) && t != first && f->op->mutated_args) return false; /* overlap? */
         keys |= t->keys;
     }
     f->keys |= keys;
@@ -189,7 +194,7 @@ static bool scan_dense(call_frame *f) {
     return true;
 }
 
-static bool dispatch(context_impl *c, const op_entry *op, const wick_value *args, wick_value *rets) {
+HOT bool dispatch(context_impl *c, const op_entry *op, const wick_value *args, wick_value *rets) {
     call_frame f = {op, args, rets, c->modes.include_keys, {0, 0}, NULL, false};
     if (WICK_UNLIKELY(!c->scope_depth))
         return !FAIL(c, FAILED_PRECONDITION, "%s: no scope is open: call wick_scope_open first", op->name);

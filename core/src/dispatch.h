@@ -36,7 +36,10 @@ typedef struct wick_op {
     uint8_t save_count;
     op_save saves[OP_MAX_SAVES];
     uint8_t save_lists, save_results; /* some save is of a list; of a return */
-    uint8_t dense_args; /* POINTWISE, not out: the first n arguments are its tensors, none optional; else 0 */
+    uint8_t plain_args; /* every argument is a tensor, none optional: a graph node need not keep them */
+    uint8_t edges[OP_MAX_ARGS]; /* of a tensor argument: its edge, if no argument is a list */
+    uint8_t dense_args; /* POINTWISE, not out=: the first n arguments are its tensors, none optional; else 0 */
+    uint32_t dense_dtypes; /* for which the shape rule of alike tensors is "like the inputs" (or bool) */
     uint32_t required_tensors; /* bit i: argument i may not be None */
     uint32_t mutated_args;     /* bit i: argument i is written to */
     char name[96];             /* "add_.Tensor" */
@@ -77,7 +80,7 @@ static inline bool op_is_transparent(const op_row *row) {
     return row->kind == WICK_OP_IMPLICIT || (row->kind == WICK_OP_EXPLICIT && !row->grad && row->compose);
 }
 
-/* Goes on below `rank`. */
+/* Goes on below `rank`; the frame is as before when it returns. */
 bool dispatch_below(context_impl *c, call_frame *f, int rank);
 /* The bottom: view rule, core function, kernel, decomposition, fallback. */
 bool execute(context_impl *c, call_frame *f);
@@ -85,7 +88,7 @@ bool execute(context_impl *c, call_frame *f);
 bool execute_compose(context_impl *c, call_frame *f);
 /* The autograd layer (autograd/record.c). */
 bool autograd_dispatch(context_impl *c, call_frame *f);
-/* False: an out form whose arguments need a gradient (latched). */
+/* Of an out form. False: its arguments need a gradient (latched). */
 bool autograd_allows_out(context_impl *c, const call_frame *f);
 
 /* Runs the device's own kernel for row `op` on given values (nargs + nouts), without any rule. NULL: no kernel. */

@@ -17,7 +17,7 @@ static const kernel_slot *find_kernel(wick_runtime *rt, wick_device device, cons
 
 bool kernel_exists(wick_runtime *rt, wick_device device, const op_entry *op) { return find_kernel(rt, device, op); }
 
-static wick_status *slot_run(context_impl *c, const kernel_slot *slot, const op_entry *op, wick_device device,
+HOT wick_status *slot_run(context_impl *c, const kernel_slot *slot, const op_entry *op, wick_device device,
                              const wick_value *values, int nargs, int nouts, wick_dtype compute, uint32_t flags) {
     wick_kernel_call call;
     call.struct_size = sizeof call;
@@ -32,7 +32,9 @@ static wick_status *slot_run(context_impl *c, const kernel_slot *slot, const op_
     call.stream = NULL;
     call.philox = &c->philox;
     call.device = device;
-    call.flags = flags | (c->modes.deterministic ? WICK_CALL_DETERMINISTIC : 0) | (c->modes.tf32 ? WICK_CALL_TF32 : 0);
+    call.flags = flags;
+    if (WICK_UNLIKELY(c->modes.deterministic)) call.flags |= WICK_CALL_DETERMINISTIC;
+    if (WICK_UNLIKELY(c->modes.tf32)) call.flags |= WICK_CALL_TF32;
     call.compute_dtype = compute;
     int used = c->workspaces_used;
     wick_status *s = slot->fn(&call);
@@ -376,12 +378,12 @@ static bool run_on_host(execution *x) {
     const op_entry *op = &c->rt->ops->entries[x->f->op->functional_id];
     if (atomic_fetch_add(&type->fallbacks[op->row], 1) == 0 && type->fallback == FALLBACK_WARN)
         rt_log(c->rt, WICK_LOG_WARNING, "%s has no kernel on device %s: running on the host", op->name, type->name);
-    wick_scope scope = wick_scope_open(PUB(c));
+    wick_scope scope = scope_open(c);
     call_frame host = {op, args, rets, WICK_KEY(DENSE), wick_runtime_host(c->rt), NULL, false};
     bool ok = bring_args_to_host(x, op, args) && execute(c, &host);
     for (int i = 0; ok && i < x->nouts; ++i)
         if (rets[i].tag == WICK_TAG_TENSOR) ok = !fail(c, bring_back(x, i, rets[i].as.tensor));
-    wick_scope_close(PUB(c), scope);
+    scope_close(c, scope);
     for (int i = 0; i < x->nouts; ++i) {
         if (ok && x->fresh[i]) scope_own(c, x->fresh[i]);
         else if (x->fresh[i]) tensor_release(impl(x->fresh[i]), c);
@@ -412,45 +414,31 @@ static bool execute_kernel(context_impl *c, call_frame *f) {
 }
 
 /* ---- the short way: elementwise on dense tensors of one shape and dtype ---- */
-static bool dense_applies(const context_impl *c, const call_frame *f, const kernel_slot *slot, wick_dtype compute) {
-    const op_row *row = f->op->def;
-    if (!slot || !slot_takes(slot, compute)) return false;
-    if (f->numbers && !(slot->flags & WICK_KERNEL_FUSED_CAST && f->device.type == c->rt->host_type)) return false;
-    if (wick_dtype_is_floating(compute)) return !row->infer || row->flags & FLOAT_FAST;
-    return !row->infer && !(row->flags & (PROMOTE_FLOAT | REAL_RESULT));
+HOT const kernel_slot *dense_kernel(const context_impl *c, const call_frame *f) {
+    const device_type *type = rt_device(c->rt, f->device.type);
+    const kernel_slot *slot = type ? &type->kernels[f->op->row] : NULL;
+    if (!slot || !(slot->dense_dtypes & f->op->dense_dtypes & WICK_DTYPE_BIT(f->dense->dtype))) return NULL;
+    if (!f->numbers) return slot;
+    return slot->flags & WICK_KERNEL_FUSED_CAST && f->device.type == c->rt->host_type ? slot : NULL;
 }
 
-/* True if an in-place call may write to its first argument while it reads the others. */
-static bool dense_overwrites(const call_frame *f) {
-    const wick_tensor *self = f->args[0].as.tensor;
-    if (f->op->def->flags & BOOL_RESULT) return false;
-    for (int i = 1; i < f->op->dense_args; ++i) {
-        const wick_tensor *t = f->args[i].as.tensor;
-        if (t != self && t->storage == self->storage) return false;
-    }
-    return true;
-}
-
-static bool execute_dense(context_impl *c, call_frame *f, bool *done) {
+/* The result is a new tensor, or that of an in-place form its first argument. */
+static bool execute_dense(context_impl *c, call_frame *f, const kernel_slot *slot) {
     const op_entry *op = f->op;
-    wick_tensor *out = f->args[0].as.tensor;
+    bool fresh = op->variant == VARIANT_FUNCTIONAL;
     wick_value values[MAX_VALUES];
-    wick_dtype compute = (wick_dtype)f->dense->dtype;
-    const kernel_slot *slot = find_kernel(c->rt, f->device, op);
-    const bool fresh = op->variant == VARIANT_FUNCTIONAL;
-    *done = dense_applies(c, f, slot, compute) && (fresh || dense_overwrites(f));
-    if (!*done) return true;
+    wick_tensor *out = f->dense;
+    wick_dtype compute = (wick_dtype)out->dtype;
     wick_status *s = NULL;
     if (fresh) s = tensor_new_like(c, op->def->flags & BOOL_RESULT ? WICK_BOOL : compute, f->dense, &out);
     if (WICK_UNLIKELY(s != NULL)) return !fail(c, s);
     for (int i = 0; i < op->nargs; ++i) values[i] = f->args[i];
-    values[op->nargs] = wick_value_tensor(out);
+    f->rets[0] = values[op->nargs] = (wick_value){.as.tensor = out, .tag = WICK_TAG_TENSOR};
     s = slot_run(c, slot, op, f->device, values, op->nargs, 1, compute, f->numbers ? 0 : WICK_CALL_DENSE);
     if (WICK_UNLIKELY(s != NULL)) {
         if (fresh) tensor_release(impl(out), c);
         return !fail(c, s);
     }
-    f->rets[0] = wick_value_tensor(out);
     if (fresh) return scope_own(c, out) != NULL;
     version_bump(out);
     return true;
@@ -505,68 +493,75 @@ static bool is_new(const call_frame *f, const wick_value *ret) {
     return ret->tag == WICK_TAG_TENSOR && !(f->op->def->flags & MUTATES && ret->as.tensor == arg_tensor(f->args, 0));
 }
 
+static bool hand_list_outward(context_impl *c, call_frame *f, const wick_value *list, wick_scope scope) {
+    uint32_t count = list->count;
+    wick_tensor *const *items = list->as.tensors, **kept = rt_alloc(c->rt, sizeof *kept * (count + 1));
+    for (uint32_t i = 0; kept && i < count; ++i) kept[i] = wick_retain(items[i]);
+    scope_close(c, scope);
+    wick_tensor **array = kept ? scope_array(c, count) : NULL;
+    for (uint32_t i = 0; kept && i < count; ++i) {
+        if (array) array[i] = scope_own(c, kept[i]);
+        else tensor_release(impl(kept[i]), c);
+    }
+    rt_free(c->rt, kept);
+    if (!array) return !FAIL(c, OUT_OF_MEMORY, "%s: cannot return %u tensors", f->op->name, count);
+    f->rets[0] = wick_value_tensors(array, count);
+    return !c->error;
+}
+
 /* Moves what a decomposition returned from its scope to the one around. */
 static bool hand_outward(context_impl *c, call_frame *f, wick_value *rets, int n, wick_scope scope) {
-    if (f->op->ret_list) {
-        uint32_t count = rets[0].count;
-        wick_tensor *const *items = rets[0].as.tensors;
-        for (uint32_t i = 0; i < count; ++i) wick_retain(items[i]);
-        wick_tensor **kept = rt_alloc(c->rt, sizeof *kept * (count + 1));
-        if (kept) memcpy(kept, items, sizeof *kept * count);
-        wick_scope_close(PUB(c), scope);
-        wick_tensor **array = kept ? scope_array(c, count) : NULL;
-        for (uint32_t i = 0; array && i < count; ++i) array[i] = scope_own(c, kept[i]);
-        rt_free(c->rt, kept);
-        if (!array) return !FAIL(c, OUT_OF_MEMORY, "%s: cannot return %u tensors", f->op->name, count);
-        f->rets[0] = wick_value_tensors(array, count);
-        return !c->error;
-    }
+    wick_tensor *taken[OP_MAX_RETS];
     double parts[2] = {0, 0}; /* of a complex number, which lives in the scope that closes */
     bool complex = n && rets[0].tag == WICK_TAG_C128;
-    if (complex) memcpy(parts, rets[0].as.c, sizeof parts);
-    for (int i = 0; i < n; ++i)
-        if (is_new(f, &rets[i])) wick_retain(rets[i].as.tensor);
-    wick_scope_close(PUB(c), scope);
-    if (complex && !(rets[0].as.c = scope_number(c, parts))) return false;
+    if (f->op->ret_list) return hand_list_outward(c, f, &rets[0], scope);
+    if (WICK_UNLIKELY(complex)) memcpy(parts, rets[0].as.c, sizeof parts);
+    for (int i = 0; i < n; ++i) taken[i] = is_new(f, &rets[i]) ? scope_take(c, scope, rets[i].as.tensor) : NULL;
+    scope_close(c, scope);
+    if (WICK_UNLIKELY(complex) && !(rets[0].as.c = scope_number(c, parts))) return false;
     for (int i = 0; i < n; ++i) {
-        if (is_new(f, &rets[i])) scope_own(c, rets[i].as.tensor);
+        if (taken[i]) scope_own(c, taken[i]);
         f->rets[i] = rets[i];
     }
     return !c->error;
 }
 
-bool execute_compose(context_impl *c, call_frame *f) {
+/* Runs a decomposition in a scope of its own. */
+static bool compose(context_impl *c, call_frame *f) {
     const op_entry *op = f->op;
     wick_value rets[OP_MAX_RETS];
-    if (!op->def->compose) return !FAIL(c, UNSUPPORTED, "%s: no decomposition", op->name);
     int n = op->ret_list ? 1 : op->nrets;
     for (int i = 0; i < n; ++i) rets[i] = wick_value_none();
-    wick_modes outer = c->modes;
-    if (!op_is_transparent(op->def)) { /* its gradient is the row's, not the decomposition's */
-        c->modes.exclude_keys |= WICK_KEY(AUTOGRAD);
-        c->modes.grad = 0;
-    }
-    wick_scope scope = wick_scope_open(PUB(c));
+    wick_scope scope = scope_open(c);
     op->def->compose(PUB(c), f->args, rets);
-    bool ok = !c->error;
-    bool derived = op->variant != VARIANT_FUNCTIONAL;
-    for (int i = 0; ok && derived && i < n; ++i)
+    bool ok = !c->error, derived = op->variant != VARIANT_FUNCTIONAL;
+    if (ok && !derived) return hand_outward(c, f, rets, n, scope);
+    for (int i = 0; ok && i < n; ++i)
         if (rets[i].tag == WICK_TAG_TENSOR) ok = store_result(c, f, i, rets[i].as.tensor);
-    if (!ok || derived)
-        wick_scope_close(PUB(c), scope);
-    else
-        ok = hand_outward(c, f, rets, n, scope);
+    scope_close(c, scope);
+    return ok;
+}
+
+/* Unless it is transparent, its gradient is the row's, not the decomposition's. */
+bool execute_compose(context_impl *c, call_frame *f) {
+    const op_row *row = f->op->def;
+    if (!row->compose) return !FAIL(c, UNSUPPORTED, "%s: no decomposition", f->op->name);
+    if (op_is_transparent(row)) return compose(c, f);
+    wick_modes outer = c->modes;
+    c->modes.exclude_keys |= WICK_KEY(AUTOGRAD);
+    c->modes.grad = 0;
+    bool ok = compose(c, f);
     wick_modes_set(PUB(c), outer);
     return ok;
 }
 
 bool execute(context_impl *c, call_frame *f) {
-    const op_row *row = f->op->def;
-    if (f->dense) {
-        bool done, ok = execute_dense(c, f, &done);
-        if (done || !ok) return ok;
+    const kernel_slot *slot = f->dense ? dense_kernel(c, f) : NULL;
+    if (slot) return execute_dense(c, f, slot);
+    switch (f->op->def->kind) {
+    case WICK_OP_VIEW: return execute_view(c, f);
+    case WICK_OP_CORE:
+    case WICK_OP_IMPLICIT: return execute_compose(c, f);
+    default: return execute_kernel(c, f);
     }
-    if (row->kind == WICK_OP_VIEW) return execute_view(c, f);
-    if (row->kind == WICK_OP_CORE || row->kind == WICK_OP_IMPLICIT) return execute_compose(c, f);
-    return execute_kernel(c, f);
 }

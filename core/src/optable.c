@@ -37,12 +37,29 @@ static void classify_args(op_entry *e) {
     }
 }
 
+/* For which dtypes tensors that are alike give a result like them, or its twin of bools. */
+static uint32_t dense_dtypes(const op_row *row, op_variant variant) {
+    uint32_t mask = 0;
+    if (variant == VARIANT_INPLACE && row->flags & BOOL_RESULT) return 0;
+    for (int d = WICK_DTYPE_NONE + 1; d < WICK_DTYPE_COUNT; ++d) {
+        bool plain = wick_dtype_is_floating((wick_dtype)d) ? !row->infer || row->flags & FLOAT_FAST
+                                                           : !row->infer && !(row->flags & (PROMOTE_FLOAT | REAL_RESULT));
+        if (plain) mask |= WICK_DTYPE_BIT(d);
+    }
+    return mask;
+}
+
 /* What the hot paths ask about a call, answered once. */
 static void classify_call(op_entry *e) {
-    bool leading = e->def->flags & POINTWISE && e->variant != VARIANT_OUT && e->nrets == 1 && !e->list_arg_count;
+    const op_row *row = e->def;
+    bool leading = row->flags & POINTWISE && !(row->flags & MUTATES) && row->kind != WICK_OP_IMPLICIT &&
+                   e->variant != VARIANT_OUT && e->nrets == 1 && !e->list_arg_count;
     for (int k = 0; k < e->tensor_arg_count; ++k)
         leading &= e->tensor_args[k] == k && (e->required_tensors >> k & 1);
     e->dense_args = leading ? e->tensor_arg_count : 0;
+    e->dense_dtypes = dense_dtypes(row, (op_variant)e->variant);
+    e->plain_args = e->required_tensors == (UINT32_C(1) << e->nargs) - 1;
+    for (int k = 0; k < e->tensor_arg_count; ++k) e->edges[e->tensor_args[k]] = (uint8_t)k;
 }
 
 static int find_arg(const op_entry *e, const char *name, size_t length) {

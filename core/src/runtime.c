@@ -157,7 +157,8 @@ static wick_status *fill_kernels(wick_runtime *rt, device_type *type, const wick
         }
         if (!row->fn)
             return WICK_ERROR(WICK_INVALID_ARGUMENT, "backend %s: kernel %s has no function", type->name, row->schema);
-        type->kernels[op->row] = (kernel_slot){row->fn, row->data, row->flags, row->dtypes};
+        uint32_t dtypes = row->dtypes ? row->dtypes : UINT32_MAX;
+        type->kernels[op->row] = (kernel_slot){row->fn, row->data, row->flags, row->dtypes, dtypes & op->dense_dtypes};
     }
     return NULL;
 }

@@ -14,6 +14,8 @@
 #include "op.h"
 
 #define ARRAY_COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
+/* The steps of every call: each is small, and together they must cost nanoseconds. */
+#define HOT static inline __attribute__((always_inline))
 
 typedef struct op_table op_table;       /* dispatch.h */
 typedef struct memory_cache memory_cache; /* memory.h */
@@ -30,6 +32,7 @@ typedef struct kernel_slot {
     const void *data;
     uint32_t flags;
     uint32_t dtypes;
+    uint32_t dense_dtypes; /* of those, what the short way of elementwise calls may take (execute_dense) */
 } kernel_slot;
 
 /* One loaded device type. Immutable after publication. */
@@ -111,9 +114,8 @@ void runtime_on_shutdown(wick_runtime *rt, void (*destroy)(void *instance), void
 typedef struct storage_impl {
     wick_storage pub;
     _Atomic int32_t references;
-    uint8_t embedded_tensor; /* the block also holds a tensor: see tensor_new */
-    uint8_t owns;            /* how the data ends: storage_data */
-    uint16_t reserved;
+    uint8_t owns;  /* how the data ends: storage_data */
+    uint8_t small; /* lives in a block that returns to the context's list */
     wick_runtime *rt;
     void (*deleter)(void *user); /* STORAGE_WRAPPED */
     void *deleter_user;
@@ -151,13 +153,6 @@ wick_status *tensor_new(context_impl *c, wick_dtype dtype, int ndim, const wick_
                         wick_device device, wick_tensor **out);
 /* A new row-major tensor of the same sizes and device as `like`, which is row-major. */
 wick_status *tensor_new_like(context_impl *c, wick_dtype dtype, const wick_tensor *like, wick_tensor **out);
-/* Blocks of up to BLOCK_BYTES come from and return to the context's own list (`c` may be NULL when giving). */
-#define BLOCK_BYTES 448
-void *block_take(context_impl *c, size_t bytes);
-void block_give(wick_runtime *rt, context_impl *c, void *block, bool small);
-/* Counts live objects; each keeps its runtime alive. No atomic operation where there is a context. */
-void object_born(context_impl *c);
-void object_died(wick_runtime *rt, context_impl *c);
 /* A new tensor that shares `storage`. One reference, no scope. */
 wick_status *tensor_new_view(context_impl *c, wick_storage *storage, wick_dtype dtype, int ndim, const wick_dim *sizes,
                              const wick_dim *strides, int64_t offset, uint16_t flags, wick_tensor **out);
@@ -176,6 +171,12 @@ wick_status *tensor_copy_data(context_impl *c, wick_tensor *dst, const wick_tens
 void view_track(context_impl *c, tensor_impl *view, tensor_impl *self);
 /* Values of a lazily conjugated or negated tensor, scope-owned; others pass through. NULL on failure. */
 wick_tensor *tensor_resolve(context_impl *c, wick_tensor *t);
+HOT void reference_add(_Atomic int32_t *count) { atomic_fetch_add_explicit(count, 1, memory_order_relaxed); }
+/* Drops a reference; true: it was the last. A reader that sees a count of one is the only owner: no one else raises it. */
+HOT bool reference_drop(_Atomic int32_t *count) {
+    return atomic_load_explicit(count, memory_order_acquire) == 1 ||
+           atomic_fetch_sub_explicit(count, 1, memory_order_acq_rel) == 1;
+}
 void storage_retain(storage_impl *s);
 void storage_release(storage_impl *s, context_impl *c);
 /* Drops a reference; `c` (may be NULL) lets the freed block be reused without locks. */
@@ -187,9 +188,11 @@ wick_status *geometry_check(int ndim, const wick_dim *sizes, int64_t *out_numel,
 bool geometry_contiguous(int ndim, const wick_dim *sizes, const wick_dim *strides);
 /* Elements from the view's first to one past its last: 0 if there are none. WICK_DIM_INVALID on overflow. */
 int64_t geometry_span(int ndim, const wick_dim *sizes, const wick_dim *strides);
+/* Writers exclude each other, as wick/tensor.h demands: only readers may look at the same time. */
 static inline void version_bump(wick_tensor *t) {
+    uint64_t *version = &t->storage->version;
     if (!(t->flags & WICK_TENSOR_INFERENCE))
-        __atomic_fetch_add(&t->storage->version, 1, __ATOMIC_RELAXED);
+        __atomic_store_n(version, __atomic_load_n(version, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
 }
 
 /* ---- context ---- */
@@ -242,8 +245,63 @@ struct context_impl {
 static inline context_impl *ctx(wick_context *c) { return (context_impl *)c; }
 #define PUB(c) (&(c)->pub)
 
+/* Blocks of up to BLOCK_BYTES come from and return to the context's own list (`c` may be NULL when giving). */
+#define BLOCK_BYTES 448
+#define BLOCKS_KEPT 512
+HOT void *block_take(context_impl *c, size_t bytes) {
+    void *b = c->blocks;
+    if (WICK_UNLIKELY(bytes > BLOCK_BYTES || !b)) return rt_alloc(c->rt, bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES);
+    c->blocks = *(void **)b;
+    c->block_count--;
+    return b;
+}
+HOT void block_give(wick_runtime *rt, context_impl *c, void *b, bool small) {
+    if (WICK_UNLIKELY(!c || !small || c->block_count >= BLOCKS_KEPT)) {
+        rt_free(rt, b);
+        return;
+    }
+    *(void **)b = c->blocks;
+    c->blocks = b;
+    c->block_count++;
+}
+/* Counts live objects; each keeps its runtime alive. No atomic operation where there is a context. */
+void credit_grow(context_impl *c);
+void object_forget(wick_runtime *rt);
+HOT void object_born(context_impl *c) {
+    if (WICK_UNLIKELY(c->credit <= 0)) credit_grow(c);
+    c->credit--;
+}
+HOT void object_died(wick_runtime *rt, context_impl *c) {
+    if (c)
+        c->credit++;
+    else
+        object_forget(rt);
+}
+
 /* Gives the innermost scope the reference; on failure drops it and latches. */
-wick_tensor *scope_own(context_impl *c, wick_tensor *t);
+wick_tensor *scope_own_growing(context_impl *c, wick_tensor *t);
+HOT wick_tensor *scope_own(context_impl *c, wick_tensor *t) {
+    if (WICK_UNLIKELY(c->owned_count == c->owned_capacity)) return scope_own_growing(c, t);
+    return c->owned[c->owned_count++] = t;
+}
+/* Scopes are one stack of owned references; a scope is its depth and the stack's height when it was opened. */
+#define SCOPE_HEIGHT_BITS 48
+#define SCOPE_HEIGHT(scope) ((size_t)((scope) & ((UINT64_C(1) << SCOPE_HEIGHT_BITS) - 1)))
+#define SCOPE_DEPTH(scope) ((size_t)((scope) >> SCOPE_HEIGHT_BITS))
+/* Frees the arrays of scopes at `depth` and deeper. */
+void scope_arrays_drop(context_impl *c, size_t depth);
+HOT void scopes_end(context_impl *c, size_t height) {
+    while (c->owned_count > height) tensor_release(impl(c->owned[--c->owned_count]), c);
+}
+HOT wick_scope scope_open(context_impl *c) {
+    return (wick_scope)(++c->scope_depth << SCOPE_HEIGHT_BITS) | c->owned_count;
+}
+HOT void scope_close(context_impl *c, wick_scope scope) {
+    size_t depth = SCOPE_DEPTH(scope);
+    scopes_end(c, SCOPE_HEIGHT(scope));
+    if (WICK_UNLIKELY(c->arrays != NULL)) scope_arrays_drop(c, depth);
+    c->scope_depth = depth ? depth - 1 : 0;
+}
 /* A reference to t for the caller: the innermost scope's own if it has one, else a new one. */
 wick_tensor *scope_take(context_impl *c, wick_scope scope, wick_tensor *t);
 /* An array of tensor pointers that lives as long as the innermost scope. NULL when memory is exhausted. */
@@ -253,8 +311,6 @@ static inline const double *scope_number(context_impl *c, const double parts[2])
     void *kept = scope_array(c, 2 * sizeof(double) / sizeof(wick_tensor *));
     return kept ? memcpy(kept, parts, 2 * sizeof(double)) : NULL;
 }
-/* Frees the arrays of scopes at `depth` and deeper. */
-void scope_arrays_drop(context_impl *c, size_t depth);
 static inline bool fail(context_impl *c, wick_status *s) { return wick_fail(PUB(c), s); }
 #define FAIL(c, code, ...) wick_fail(PUB(c), WICK_ERROR(WICK_##code, __VA_ARGS__))
 

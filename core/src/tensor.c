@@ -12,46 +12,18 @@ typedef struct block {
 } block;
 
 #define INLINE_BYTES 512 /* data up to this size lives in the block */
-#define BLOCKS_KEPT 512
 #define CREDITS 64
 
 /* ---- counting live objects without an atomic per object ---- */
-void object_born(context_impl *c) {
-    if (WICK_UNLIKELY(c->credit <= 0)) {
-        atomic_fetch_add_explicit(&c->rt->references, CREDITS, memory_order_relaxed);
-        atomic_fetch_add_explicit(&c->rt->live, CREDITS, memory_order_relaxed);
-        c->credit = CREDITS;
-    }
-    c->credit--;
+void credit_grow(context_impl *c) {
+    atomic_fetch_add_explicit(&c->rt->references, CREDITS, memory_order_relaxed);
+    atomic_fetch_add_explicit(&c->rt->live, CREDITS, memory_order_relaxed);
+    c->credit += CREDITS;
 }
 
-void object_died(wick_runtime *rt, context_impl *c) {
-    if (c) {
-        c->credit++;
-        return;
-    }
+void object_forget(wick_runtime *rt) {
     atomic_fetch_sub_explicit(&rt->live, 1, memory_order_relaxed);
     runtime_drop(rt);
-}
-
-/* ---- blocks ---- */
-void *block_take(context_impl *c, size_t bytes) {
-    if (bytes > BLOCK_BYTES) return rt_alloc(c->rt, bytes);
-    void *b = c->blocks;
-    if (!b) return rt_alloc(c->rt, BLOCK_BYTES);
-    c->blocks = *(void **)b;
-    c->block_count--;
-    return b;
-}
-
-void block_give(wick_runtime *rt, context_impl *c, void *b, bool small) {
-    if (!c || !small || c->block_count >= BLOCKS_KEPT) {
-        rt_free(rt, b);
-        return;
-    }
-    *(void **)b = c->blocks;
-    c->blocks = b;
-    c->block_count++;
 }
 
 /* ---- geometry ---- */
@@ -120,46 +92,57 @@ static wick_status *dims_reserve(tensor_impl *t, int ndim, wick_dim **sizes, wic
     return NULL;
 }
 
-wick_status *tensor_set_geometry(tensor_impl *t, int ndim, const wick_dim *sizes, const wick_dim *strides,
-                                 int64_t offset) {
-    wick_dim contiguous[WICK_MAX_DIMS], *own_sizes = NULL, *own_strides = NULL;
+/* The sizes do not lie in the tensor itself. */
+static wick_status *geometry_store(tensor_impl *t, int ndim, const wick_dim *sizes, const wick_dim *strides,
+                                   int64_t offset) {
+    wick_dim *own_sizes = NULL, *own_strides = NULL;
     int64_t numel;
-    WICK_TRY(geometry_check(ndim, sizes, &numel, strides ? NULL : contiguous));
-    wick_dim kept[WICK_MAX_DIMS]; /* sizes may alias the tensor's own */
-    if (ndim) memcpy(kept, sizes, sizeof *kept * (size_t)ndim);
-    if (ndim && strides) memcpy(contiguous, strides, sizeof *kept * (size_t)ndim);
+    WICK_TRY(geometry_check(ndim, sizes, &numel, NULL));
     WICK_TRY(dims_reserve(t, ndim, &own_sizes, &own_strides));
-    memcpy(own_sizes, kept, sizeof *kept * (size_t)ndim);
-    memcpy(own_strides, contiguous, sizeof *kept * (size_t)ndim);
+    for (int i = 0; i < ndim; ++i) {
+        own_sizes[i] = sizes[i];
+        own_strides[i] = strides[i];
+    }
     t->pub.ndim = (uint8_t)ndim;
     t->pub.sizes = own_sizes;
     t->pub.strides = own_strides;
     t->pub.offset = offset;
     t->pub.numel = numel;
-    bool dense = !strides || geometry_contiguous(ndim, own_sizes, own_strides);
+    bool dense = geometry_contiguous(ndim, own_sizes, own_strides);
     t->pub.flags = (uint16_t)((t->pub.flags & ~WICK_TENSOR_CONTIGUOUS) | (dense ? WICK_TENSOR_CONTIGUOUS : 0));
     return NULL;
 }
 
-static inline void storage_init(storage_impl *s, wick_runtime *rt, wick_device device) {
+wick_status *tensor_set_geometry(tensor_impl *t, int ndim, const wick_dim *sizes, const wick_dim *strides,
+                                 int64_t offset) {
+    wick_dim contiguous[WICK_MAX_DIMS], kept[WICK_MAX_DIMS]; /* what is given may be the tensor's own */
+    int64_t numel;
+    WICK_TRY(geometry_check(ndim, sizes, &numel, strides ? NULL : contiguous));
+    if (ndim) memcpy(kept, sizes, sizeof *kept * (size_t)ndim);
+    if (ndim && strides) memcpy(contiguous, strides, sizeof *kept * (size_t)ndim);
+    return geometry_store(t, ndim, kept, contiguous, offset);
+}
+
+HOT void storage_init(storage_impl *s, wick_runtime *rt, wick_device device) {
     s->pub.struct_size = sizeof(wick_storage);
     s->pub.device = device;
     s->pub.memory = (wick_memory){NULL, 0, 0, NULL};
     s->pub.version = 0;
     atomic_init(&s->references, 1);
-    s->embedded_tensor = s->owns = STORAGE_NONE;
-    s->reserved = 0;
+    s->owns = STORAGE_NONE;
+    s->small = 0;
     s->rt = rt;
     s->deleter = NULL;
 }
 
 /* Lazy signs and inference mode send every call by their handlers. */
-static inline uint64_t keys_of(uint16_t flags) {
+HOT uint64_t keys_of(uint16_t flags) {
+    if (WICK_LIKELY(!(flags & (WICK_TENSOR_CONJ | WICK_TENSOR_NEG | WICK_TENSOR_INFERENCE)))) return WICK_KEY(DENSE);
     return WICK_KEY(DENSE) | (flags & WICK_TENSOR_CONJ ? WICK_KEY(CONJUGATE) : 0) |
            (flags & WICK_TENSOR_NEG ? WICK_KEY(NEGATIVE) : 0) | (flags & WICK_TENSOR_INFERENCE ? WICK_KEY(TRACKING) : 0);
 }
 
-static inline void tensor_init(tensor_impl *t, wick_runtime *rt, wick_dtype dtype, wick_storage *storage, uint16_t flags) {
+HOT void tensor_init(tensor_impl *t, wick_runtime *rt, wick_dtype dtype, wick_storage *storage, uint16_t flags) {
     t->pub = (wick_tensor){.struct_size = sizeof(wick_tensor), .dtype = (uint8_t)dtype, .flags = flags,
                            .device = storage->device, .layout = WICK_STRIDED, .keys = keys_of(flags), .storage = storage};
     atomic_init(&t->references, 1);
@@ -186,7 +169,7 @@ static wick_status *data_allocate(context_impl *c, storage_impl *s, uint64_t byt
     return NULL;
 }
 
-static bool inline_ok(context_impl *c, wick_device d, uint64_t bytes) {
+HOT bool inline_ok(context_impl *c, wick_device d, uint64_t bytes) {
     return bytes <= INLINE_BYTES && d.type == c->rt->host_type && d.type;
 }
 
@@ -202,7 +185,6 @@ wick_status *tensor_new(context_impl *c, wick_dtype dtype, int ndim, const wick_
     block *b = block_take(c, sizeof *b + (small ? bytes : 0));
     if (!b) return WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate a tensor");
     storage_init(&b->storage, c->rt, device);
-    b->storage.embedded_tensor = 1;
     tensor_init(&b->tensor, c->rt, dtype, &b->storage.pub, c->modes.inference ? WICK_TENSOR_INFERENCE : 0);
     b->tensor.in_block = 1;
     wick_status *s = tensor_set_geometry(&b->tensor, ndim, sizes, strides, 0);
@@ -217,7 +199,7 @@ wick_status *tensor_new(context_impl *c, wick_dtype dtype, int ndim, const wick_
         block_give(c->rt, c, b, sizeof *b + (small ? bytes : 0) <= BLOCK_BYTES);
         return s;
     }
-    b->storage.reserved = sizeof *b + (small ? bytes : 0) <= BLOCK_BYTES;
+    b->storage.small = sizeof *b + (small ? bytes : 0) <= BLOCK_BYTES;
     object_born(c);
     *out = &b->tensor.pub;
     return NULL;
@@ -233,8 +215,7 @@ wick_status *tensor_new_like(context_impl *c, wick_dtype dtype, const wick_tenso
     if (WICK_UNLIKELY(!b)) return WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate a tensor");
     tensor_impl *t = &b->tensor;
     storage_init(&b->storage, c->rt, like->device);
-    b->storage.embedded_tensor = 1;
-    b->storage.reserved = sizeof *b + bytes <= BLOCK_BYTES;
+    b->storage.small = sizeof *b + bytes <= BLOCK_BYTES;
     b->storage.owns = STORAGE_INLINE;
     b->storage.pub.memory = (wick_memory){b->data, 0, bytes, b->data};
     tensor_init(t, c->rt, dtype, &b->storage.pub,
@@ -258,7 +239,8 @@ wick_status *tensor_new_view(context_impl *c, wick_storage *storage, wick_dtype 
     tensor_impl *t = block_take(c, sizeof *t);
     if (!t) return WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate a tensor");
     tensor_init(t, c->rt, dtype, storage, flags);
-    wick_status *s = tensor_set_geometry(t, ndim, sizes, strides, offset);
+    wick_status *s = strides ? geometry_store(t, ndim, sizes, strides, offset)
+                             : tensor_set_geometry(t, ndim, sizes, NULL, offset);
     if (s) {
         block_give(c->rt, c, t, true);
         return s;
@@ -283,7 +265,7 @@ wick_status *storage_new_wrapped(wick_runtime *rt, wick_device device, void *dat
 }
 
 /* ---- the end of things ---- */
-void storage_retain(storage_impl *s) { atomic_fetch_add_explicit(&s->references, 1, memory_order_relaxed); }
+void storage_retain(storage_impl *s) { reference_add(&s->references); }
 
 static void data_release(storage_impl *s) {
     if (s->owns == STORAGE_CACHED) {
@@ -295,50 +277,60 @@ static void data_release(storage_impl *s) {
     s->owns = STORAGE_NONE;
 }
 
-/* A reader that sees a count of one is the only owner: no one else can raise it. */
-#define DROP_REFERENCE(count)                                          \
-    (atomic_load_explicit((count), memory_order_acquire) == 1 ||       \
-     atomic_fetch_sub_explicit((count), 1, memory_order_acq_rel) == 1)
-
-void storage_release(storage_impl *s, context_impl *c) {
-    if (!DROP_REFERENCE(&s->references)) return;
-    data_release(s);
-    if (s->embedded_tensor)
-        block_give(s->rt, c, s, s->reserved);
-    else
-        rt_free(s->rt, s);
+HOT void storage_drop(storage_impl *s, context_impl *c) {
+    if (!reference_drop(&s->references)) return;
+    if (WICK_UNLIKELY(s->owns > STORAGE_INLINE)) data_release(s);
+    block_give(s->rt, c, s, s->small);
 }
+
+void storage_release(storage_impl *s, context_impl *c) { storage_drop(s, c); }
 
 static block *home_block(tensor_impl *t) { return (block *)((char *)t - offsetof(block, tensor)); }
 
-static void tensor_destroy(tensor_impl *t, context_impl *c, wick_node **dying) {
-    wick_runtime *rt = t->rt;
-    storage_impl *s = storage_of(&t->pub);
-    bool in_block = t->in_block;
+static void end_rare_parts(tensor_impl *t, context_impl *c, wick_node **dying) {
     if (t->extra) autograd_extra_destroy(t, c, dying);
-    if (t->grad_fn) node_unref(t->grad_fn, dying);
     if (t->base) tensor_unref(t->base, c, dying);
-    if (t->dims_capacity) rt_free(rt, (void *)t->pub.sizes);
-    storage_impl *home = in_block ? &home_block(t)->storage : NULL;
-    storage_release(s, c);
-    if (home && home != s) storage_release(home, c); /* set_storage had replaced it */
-    if (!in_block) block_give(rt, c, t, true);
+    if (t->dims_capacity) rt_free(t->rt, (void *)t->pub.sizes);
+}
+
+/* The tensor itself, when nothing else hangs on it. */
+HOT void tensor_free(tensor_impl *t, context_impl *c) {
+    wick_runtime *rt = t->rt;
+    storage_impl *s = storage_of(&t->pub), *home = t->in_block ? &home_block(t)->storage : NULL;
+    if (!home) block_give(rt, c, t, true);
+    if (WICK_UNLIKELY(home && home != s)) storage_release(home, c); /* set_storage had replaced it */
+    storage_drop(s, c);
     object_died(rt, c);
 }
 
-void tensor_unref(tensor_impl *t, context_impl *c, wick_node **dying) {
-    if (DROP_REFERENCE(&t->references)) tensor_destroy(t, c, dying);
+static bool has_rare_parts(const tensor_impl *t) { return t->extra || t->base || t->dims_capacity; }
+
+static void tensor_destroy(tensor_impl *t, context_impl *c, wick_node **dying) {
+    if (has_rare_parts(t)) end_rare_parts(t, c, dying);
+    if (t->grad_fn) node_unref(t->grad_fn, dying);
+    tensor_free(t, c);
 }
 
-void tensor_release(tensor_impl *t, context_impl *c) {
-    if (!DROP_REFERENCE(&t->references)) return;
+void tensor_unref(tensor_impl *t, context_impl *c, wick_node **dying) {
+    if (reference_drop(&t->references)) tensor_destroy(t, c, dying);
+}
+
+static void tensor_end(tensor_impl *t, context_impl *c) {
     wick_node *dying = NULL;
     tensor_destroy(t, c, &dying);
     if (dying) nodes_destroy(dying, c);
 }
 
+void tensor_release(tensor_impl *t, context_impl *c) {
+    if (!reference_drop(&t->references)) return;
+    if (has_rare_parts(t) || t->grad_fn)
+        tensor_end(t, c);
+    else
+        tensor_free(t, c);
+}
+
 wick_tensor *wick_retain(wick_tensor *tensor) {
-    if (tensor) atomic_fetch_add_explicit(&impl(tensor)->references, 1, memory_order_relaxed);
+    if (tensor) reference_add(&impl(tensor)->references);
     return tensor;
 }
 

@@ -1,5 +1,4 @@
 /* From the name of a PyTorch function and recorded arguments to the operator that takes them. */
-#include <stdio.h>
 #include <string.h>
 
 #include "parity.h"
@@ -7,16 +6,19 @@
 /* Prefixes of function names, and what takes their place in an operator's name. */
 static const struct {
     const char *prefix, *with;
-} prefixes[] = {{"nn.functional.", ""}, {"linalg.", "linalg_"}, {"fft.", "fft_"}, {"special.", "special_"}};
+} prefixes[] = {{"nn.functional.", ""},
+                {"linalg.", "linalg_"},
+                {"fft.", "fft_"},
+                {"special.", "special_"},
+                {"torch.ops.aten.", ""}};
 
-static void operator_name(const char *function, char *out, size_t bytes) {
+const char *operator_name(const parity_case *k) {
+    const char *rest = k->name, *with = "";
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; ++i) {
         size_t length = strlen(prefixes[i].prefix);
-        if (strncmp(function, prefixes[i].prefix, length) != 0) continue;
-        snprintf(out, bytes, "%s%s", prefixes[i].with, function + length);
-        return;
+        if (strncmp(k->name, prefixes[i].prefix, length) == 0) rest = k->name + length, with = prefixes[i].with;
     }
-    snprintf(out, bytes, "%s", function);
+    return arena_format(k->arena, "%s%.*s", with, (int)strcspn(rest, "."), rest);
 }
 
 /* ---- does an overload take the recorded arguments, and with how much conversion? ---- */
@@ -59,21 +61,10 @@ static bool overload_fits(const parity_case *k, const wick_op_info *info, int *c
     return true;
 }
 
-/* Functions that were recorded with another order of arguments than the operator's. */
-static const char *const reordered[] = {"where"};
-
-static bool is_reordered(const char *function) {
-    for (size_t i = 0; i < sizeof reordered / sizeof reordered[0]; ++i)
-        if (strcmp(reordered[i], function) == 0) return true;
-    return false;
-}
-
 const wick_op *api_operator(const parity_case *k) {
-    char name[128];
+    const char *name = rewrite_call(k, operator_name(k));
     const wick_op *best = NULL, *op;
     int best_cost = 0, cost;
-    if (is_reordered(k->name)) return NULL;
-    operator_name(k->name, name, sizeof name);
     size_t length = strlen(name);
     for (int i = 0; (op = wick_op_at(k->p->runtime, i)) != NULL; ++i) {
         wick_op_info info = {.struct_size = sizeof info};

@@ -71,9 +71,16 @@ static int64_t take_size(arguments *a, const char *name) {
 static const struct {
     const char *name, *value; /* "": None or False */
 } neutral[] = {
-    {"inplace", ""},           {"return_indices", ""}, {"approximate", "none"}, {"padding_mode", "zeros"},
-    {"divisor_override", ""},  {"size_average", ""},   {"reduce", ""},          {"max_norm", ""},
-    {"scale_grad_by_freq", ""}, {"sparse", ""},
+    {"inplace", ""},
+    {"return_indices", ""},
+    {"approximate", "none"},
+    {"padding_mode", "zeros"},
+    {"divisor_override", ""},
+    {"size_average", ""},
+    {"reduce", ""},
+    {"max_norm", ""},
+    {"scale_grad_by_freq", ""},
+    {"sparse", ""},
 };
 
 static bool is_neutral(const char *name, json_t *value) {

@@ -65,9 +65,7 @@ static bool forward(module_run *r, json_t *inputs, bool recording) {
 }
 
 /* ---- outputs and buffers ---- */
-static json_t *recorded_output(const module_run *r) {
-    return json_array_get(json_object_get(r->k->json, "outs"), 0);
-}
+static json_t *recorded_output(const module_run *r) { return json_array_get(json_object_get(r->k->json, "outs"), 0); }
 
 /* The walk over a module's tensors: each is what was recorded after the call or, where nothing was, before it. */
 typedef struct tensor_check {
@@ -106,9 +104,8 @@ static wick_tensor *tensor_at(const module_run *r, const char *path) {
 static bool judge_gradient(const module_run *r, wick_tensor *cotangent, const char *path, json_t *recorded) {
     const char *expected, *got;
     wick_tensor *input = tensor_at(r, path), *grad = NULL;
-    if (!input || (wick_requires_grad(r->output) &&
-                   !wick_grad(r->k->p->c, &r->output, &cotangent, 1, &input, 1, WICK_RETAIN_GRAPH | WICK_ALLOW_UNUSED,
-                              &grad))) {
+    if (!input || (wick_requires_grad(r->output) && !wick_grad(r->k->p->c, &r->output, &cotangent, 1, &input, 1,
+                                                               WICK_RETAIN_GRAPH | WICK_ALLOW_UNUSED, &grad))) {
         report_error(r->k, arena_format(r->k->arena, "no gradient of %s", path));
         return false;
     }
@@ -150,7 +147,8 @@ void run_module(parity_case *k) {
         report_error(k, "a failure without an error");
     } else {
         run_stage(&r, inputs, STAGE_FORWARD);
-        if (k->p->options.grad && json_object_size(json_object_get(k->json, "grads"))) run_stage(&r, inputs, STAGE_GRAD);
+        if (k->p->options.grad && json_object_size(json_object_get(k->json, "grads")))
+            run_stage(&r, inputs, STAGE_GRAD);
     }
     json_decref(inputs);
     constructed_free(&r.made);

@@ -48,8 +48,7 @@ static bool step(problem *p, size_t number, json_t *recorded_loss) {
         return false;
     }
     json_t *key = json_string(arena_format(k->arena, "%s.w%zu", k->id, number + 1));
-    bool ok = compare_double(k, recorded_loss, value, &expected, &got) &&
-              compare_tensor(k, key, p->w, &expected, &got);
+    bool ok = compare_double(k, recorded_loss, value, &expected, &got) && compare_tensor(k, key, p->w, &expected, &got);
     json_decref(key);
     if (!ok) report_verdict(k, FAILED, where, expected, got);
     return ok;

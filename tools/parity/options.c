@@ -5,9 +5,7 @@
 #include "parity.h"
 
 /* PyTorch's pairs, and the options that take their place. */
-static const struct {
-    const char *name, *parts[2];
-} pairs[] = {{"betas", {"beta1", "beta2"}}};
+static const struct { const char *name, *parts[2]; } pairs[] = {{"betas", {"beta1", "beta2"}}};
 
 /* The list's own spelling of an option; NULL if it has none of that name. */
 static const char *known_name(const wick_option_list *known, const char *name) {
@@ -38,8 +36,8 @@ bool options_read(const parity_case *k, const wick_option_list *known, wick_opti
     json_t *json;
     *count = 0;
     json_object_foreach(json_object_get(k->json, "options"), name, json) {
-        bool ok = json_is_array(json) ? add_pair(known, name, json, out, count)
-                                      : add_number(known, name, json, out, count);
+        bool ok =
+            json_is_array(json) ? add_pair(known, name, json, out, count) : add_number(known, name, json, out, count);
         if (!ok) return false;
     }
     return true;

@@ -143,6 +143,11 @@ void run_module(parity_case *k);
 void run_optimizer(parity_case *k);
 void run_scheduler(parity_case *k);
 
+/* ---- rewrite.c ---- */
+/* Changes the case of a function to a call of an operator, where the two differ. Returns the operator's name without
+ * overload, `op` if it stays; it is the arena's or a constant. */
+const char *rewrite_call(const parity_case *k, const char *op);
+
 /* ---- sections ---- */
 /* Each runs its recordings; false: a file is missing or broken, which was printed. */
 bool section_ops(parity *p);
@@ -150,7 +155,10 @@ bool section_api(parity *p);
 bool section_modules(parity *p);
 bool section_optimizers(parity *p);
 bool section_schedulers(parity *p);
-/* Operator of the call that `k` records by PyTorch's function name; NULL if there is none that takes its arguments. */
+/* The case's name as an operator's without overload: "add.Tensor" is "add", "linalg.norm.VARIANT" "linalg_norm". */
+const char *operator_name(const parity_case *k);
+/* Operator of the call that `k` records by PyTorch's function name, which is rewritten for it; NULL if there is none
+ * that takes its arguments. */
 const wick_op *api_operator(const parity_case *k);
 
 #endif

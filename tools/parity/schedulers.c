@@ -6,8 +6,12 @@
 static const struct {
     const char *cls, *name; /* PyTorch's and wick's */
 } schedules[] = {
-    {"StepLR", "step"},          {"ConstantLR", "constant"},     {"LinearLR", "linear"},
-    {"ExponentialLR", "exponential"}, {"PolynomialLR", "polynomial"}, {"CosineAnnealingLR", "cosine"},
+    {"StepLR", "step"},
+    {"ConstantLR", "constant"},
+    {"LinearLR", "linear"},
+    {"ExponentialLR", "exponential"},
+    {"PolynomialLR", "polynomial"},
+    {"CosineAnnealingLR", "cosine"},
     {"OneCycleLR", "one_cycle"},
 };
 

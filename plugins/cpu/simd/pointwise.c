@@ -33,13 +33,13 @@ CLASS_LOOPS(CPU_NAME(pw_loops_f64))
 CLASS_LOOPS(CPU_NAME_256(pw_loops_i64))
 CLASS_LOOPS(CPU_NAME_256(pw_loops_i32))
 CLASS_LOOPS(CPU_NAME_256(pw_loops_u8))
-CLASS_LOOPS(CPU_NAME_256(pw_loops_u64))
+CLASS_LOOPS(cpu_pw_loops_u64_base)
 CLASS_LOOPS(CPU_NAME_256(pw_loops_c64))
 CLASS_LOOPS(CPU_NAME_256(pw_loops_c128))
 const pw_loop *const CPU_NAME(pw_loops)[CPU_CLASS_COUNT] = {
     [CPU_F32] = CPU_NAME(pw_loops_f32),     [CPU_F64] = CPU_NAME(pw_loops_f64),
     [CPU_I64] = CPU_NAME_256(pw_loops_i64), [CPU_I32] = CPU_NAME_256(pw_loops_i32),
-    [CPU_U8] = CPU_NAME_256(pw_loops_u8),   [CPU_U64] = CPU_NAME_256(pw_loops_u64),
+    [CPU_U8] = CPU_NAME_256(pw_loops_u8),   [CPU_U64] = cpu_pw_loops_u64_base,
     [CPU_C64] = CPU_NAME_256(pw_loops_c64), [CPU_C128] = CPU_NAME_256(pw_loops_c128)};
 
 static inline cpu_class class_of_kind(pw_kind kind, cpu_class c) {
@@ -85,6 +85,12 @@ static void run_packed(void *user, int64_t begin, int64_t end, int worker) {
     }
 }
 
+static inline bool alike(const pw_eval *e, const pw_op *op) {
+    for (int i = 1; i <= op->inputs; ++i)
+        if (e->operands[i]->numel != e->operands[0]->numel || !wick_is_contiguous(e->operands[i])) return false;
+    return true;
+}
+
 /* Runs the call if every operand is packed and of its compute class's dtype. */
 static bool try_packed(const wick_kernel_call *k, const pw_eval *e, const pw_op *op, cpu_class c, pw_loop loop) {
     packed_job job;
@@ -106,16 +112,20 @@ static bool try_packed(const wick_kernel_call *k, const pw_eval *e, const pw_op 
     return true;
 }
 
+static inline char *data_at(const wick_tensor *t, size_t bytes) {
+    return (char *)t->storage->memory.data + t->offset * bytes;
+}
+
 /* The host has looked already: everything is packed and alike. Short calls go straight to their loop. */
-static bool run_dense(const wick_kernel_call *k, const pw_op *op) {
-    const wick_tensor *out = wick_out_tensor(k, 0);
+static inline bool run_dense(const wick_kernel_call *k, const pw_op *op) {
+    const wick_tensor *out = k->values[k->nargs].as.tensor;
     wick_dtype compute = (wick_dtype)k->compute_dtype;
-    if (out->numel > CPU_GRAIN || !dtype_is_native(compute)) return false;
-    pw_loop loop = CPU_NAME(pw_loops)[class_of_dtype(compute)][op - ops];
-    if (!loop) return false;
+    pw_loop loop = dtype_is_native(compute) ? CPU_NAME(pw_loops)[class_of_dtype(compute)][op - ops] : NULL;
+    if (out->numel > CPU_GRAIN || !loop) return false;
     const void *in[PW_MAX_OPERANDS - 1];
     pw_scalar scalars[PW_MAX_SCALARS];
-    for (int i = 0; i < op->inputs; ++i) in[i] = wick_data(k->values[i].as.tensor);
+    size_t bytes = wick_dtype_bytes(compute);
+    for (int i = 0; i < op->inputs; ++i) in[i] = data_at(k->values[i].as.tensor, bytes);
     for (int i = 0; i < op->scalars; ++i) scalars[i] = pw_scalar_of(&k->values[op->inputs + i]);
     loop(wick_data(out), in, out->numel, scalars);
     return true;
@@ -179,29 +189,38 @@ static const void *convert(const operand_plan *plan, const void *src, void *dst,
 
 #define SHORT_CALL 256 /* elements */
 
-/* A short call of packed tensors with 0-dim ones among them: each of those becomes an array of its value. */
+/* Every element is the same one. */
+static bool is_constant(const wick_tensor *t) {
+    for (int i = 0; i < t->ndim; ++i)
+        if (t->sizes[i] != 1 && t->strides[i] != 0) return false;
+    return true;
+}
+
+/* A short call of packed tensors with constants among them: each of those becomes an array of its value. */
 static bool try_short(const pw_eval *e, const pw_op *op, cpu_class c, wick_dtype compute, pw_loop loop) {
     const wick_tensor *out = e->operands[0];
     const int64_t n = out->numel;
+    const wick_dtype native = dtype_of_class(c);
+    const size_t bytes = wick_dtype_bytes(native);
     const void *in[PW_MAX_OPERANDS - 1];
     block_buffers buffers; /* only the fronts are touched */
-    if (n > SHORT_CALL || !wick_is_contiguous(out) || op->kinds[0] != KIND_T || out->dtype != dtype_of_class(c)) return false;
+    if (n > SHORT_CALL || !wick_is_contiguous(out) || op->kinds[0] != KIND_T || out->dtype != native) return false;
     for (int i = 1; i <= op->inputs; ++i) {
         const wick_tensor *t = e->operands[i];
-        operand_plan plan = {.bytes = (int32_t)wick_dtype_bytes(dtype_of_class(c))};
         if (op->kinds[i] != KIND_T) return false;
-        if (t->numel == n && wick_is_contiguous(t) && t->dtype == dtype_of_class(c)) {
-            in[i - 1] = wick_data(t);
+        if (t->numel == n && wick_is_contiguous(t) && t->dtype == native) {
+            in[i - 1] = data_at(t, bytes);
             continue;
         }
-        if (t->numel != 1) return false;
+        if (!is_constant(t)) return false;
+        operand_plan plan = {.bytes = (int32_t)bytes};
         _Alignas(16) char one[sizeof(double complex)];
         plan_input(&plan, wick_tensor_dtype(t), c, compute, rounds_operands(e->id));
         const void *value = convert(&plan, wick_data(t), one, 1, &buffers);
         wick_copy_row(buffers.values[i], plan.bytes, value, 0, n, plan.bytes);
         in[i - 1] = buffers.values[i];
     }
-    loop(wick_data(out), in, n, e->scalars);
+    loop(data_at(out, bytes), in, n, e->scalars);
     return true;
 }
 
@@ -320,7 +339,8 @@ wick_status *CPU_NAME(pw_run)(const wick_kernel_call *k, const pw_eval *e) {
         return WICK_HOST_ERROR(k->host, WICK_UNSUPPORTED, "%s: not implemented for dtype %d", k->host->op_name(k->op),
                                (int)compute);
     if (e->operands[0]->numel == 0) return NULL;
-    if (!e->refuse_zero_divisor && (try_packed(k, e, op, c, loop) || try_short(e, op, c, compute, loop))) return NULL;
+    bool plain = !e->refuse_zero_divisor;
+    if (plain && (alike(e, op) ? try_packed(k, e, op, c, loop) : try_short(e, op, c, compute, loop))) return NULL;
     return run_in_blocks(k, e, op, compute, loop);
 }
 
