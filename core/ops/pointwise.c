@@ -415,6 +415,34 @@ void compose_relu6(wick_context *c, const wick_value *args, wick_value *rets) {
     RETURN(wick_hardtanh(c, T(0), &o));
 }
 
+/* The halves of x along its dimension `dim`. */
+static void halve(wick_context *c, wick_tensor *x, int64_t dim, wick_tensor **a, wick_tensor **b) {
+    int64_t half = x->ndim ? wick_size(x, (int)dim) / 2 : 0;
+    *a = wick_narrow(c, x, dim, 0, half);
+    *b = wick_narrow(c, x, dim, half, half);
+}
+
+void compose_glu(wick_context *c, const wick_value *args, wick_value *rets) {
+    wick_tensor *a, *b;
+    halve(c, T(0), args[1].as.i, &a, &b);
+    RETURN(wick_mul(c, a, wick_sigmoid(c, b)));
+}
+
+void compose_glu_backward(wick_context *c, const wick_value *args, wick_value *rets) {
+    wick_tensor *a, *b, *parts[2];
+    halve(c, T(1), args[2].as.i, &a, &b);
+    wick_tensor *gate = wick_sigmoid(c, b);
+    parts[0] = wick_mul(c, T(0), gate);
+    parts[1] = wick_mul(c, wick_mul(c, T(0), a), wick_sigmoid_backward(c, wick_ones_like(c, gate, NULL), gate));
+    RETURN(wick_cat(c, parts, 2, &(wick_cat_options){sizeof(wick_cat_options), args[2].as.i}));
+}
+
+void compose_prelu_kernel_backward(wick_context *c, const wick_value *args, wick_value *rets) {
+    wick_tensor *g = T(0), *x = T(1), *w = T(2), *positive = wick_gt_scalar(c, x, wick_value_int(0));
+    rets[0] = wick_value_tensor(wick_where(c, positive, g, wick_mul(c, w, g)));
+    rets[1] = wick_value_tensor(wick_where_scalar_self(c, positive, wick_value_int(0), wick_mul(c, x, g)));
+}
+
 /* Klambauer et al., Self-Normalizing Neural Networks, 2017 */
 void compose_selu(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_elu_options o = WICK_ELU_OPTIONS_INIT;

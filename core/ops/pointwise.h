@@ -16,6 +16,7 @@ COMPOSE(compose_fmod_scalar) COMPOSE(compose_ge_scalar) COMPOSE(compose_gt_scala
 COMPOSE(compose_isfinite) COMPOSE(compose_isreal) COMPOSE(compose_ldexp_tensor) COMPOSE(compose_le_scalar)
 COMPOSE(compose_log_sigmoid) COMPOSE(compose_lt_scalar) COMPOSE(compose_masked_fill_scalar) COMPOSE(compose_masked_fill_tensor)
 COMPOSE(compose_max_other) COMPOSE(compose_min_other)
+COMPOSE(compose_glu) COMPOSE(compose_glu_backward) COMPOSE(compose_prelu_kernel_backward)
 COMPOSE(compose_mul_scalar) COMPOSE(compose_multiply_tensor) COMPOSE(compose_mvlgamma) COMPOSE(compose_ne_scalar)
 COMPOSE(compose_negative) COMPOSE(compose_positive) COMPOSE(compose_pow_scalar) COMPOSE(compose_prelu)
 COMPOSE(compose_relu6) COMPOSE(compose_remainder_scalar) COMPOSE(compose_remainder_scalar_tensor)

@@ -231,6 +231,7 @@ static void test_saved_tensors_move_to_the_host_and_back(void **state) {
 
 static void test_packed_tensors_keep_their_history(void **state) {
     store s = {0};
+    wick_scope scope = wick_scope_open(C); /* the graph must not outlive the store */
     wick_tensor *x = LEAF(2), *out;
     wick_saved_hooks_push(C, HOOKS(&s));
     wick_tensor *y = wick_mul(C, x, x), *root = SUM(wick_mul(C, y, wick_exp(C, y)));
@@ -239,6 +240,7 @@ static void test_packed_tensors_keep_their_history(void **state) {
     ASSERT_VALUES(out, 5 * exp(4) * 4);
     backward_sum(out); /* 2 (1 + y) e^y + 4x^2 (2 + y) e^y */
     ASSERT_GRAD(x, exp(4) * (2 * 5 + 16 * 6));
+    wick_scope_close(C, scope);
 }
 
 static void test_packed_without_backward_is_released(void **state) {
