@@ -178,11 +178,11 @@ static int64_t slot_next(engine_task *t) {
 
 static wick_tensor **grads_of(pending *p) { return p->grads ? p->grads : &p->single; }
 
-static void pending_end(engine_task *t, pending *p) {
+HOT void pending_end(engine_task *t, pending *p) {
     if (p->single) tensor_release(impl(p->single), t->c);
     for (int i = 0; p->grads && i < p->node->out_count; ++i)
         if (p->grads[i]) tensor_release(impl(p->grads[i]), t->c);
-    rt_free(t->c->rt, p->grads);
+    if (p->grads) rt_free(t->c->rt, p->grads);
 }
 
 /* ---- a gradient arrives ---- */

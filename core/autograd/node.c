@@ -54,7 +54,7 @@ wick_node *node_new(context_impl *c, const node_class *cls, const op_entry *op, 
     n->out_count = (uint16_t)outs;
     n->saved_count = (uint16_t)saves;
     n->arg_count = (uint16_t)nargs;
-    n->released = n->lets_undefined_through = 0;
+    n->released = n->lets_undefined_through = n->far_sizes = 0;
     n->small = bytes <= BLOCK_BYTES;
     n->sequence = c->sequence + 1; /* final once it is wired; never 0: that is an accumulator's */
     n->rt = c->rt;
@@ -69,8 +69,8 @@ wick_node *node_new(context_impl *c, const node_class *cls, const op_entry *op, 
     n->saved = (saved_tensor *)(n->args + nargs);
     n->metas = (node_meta *)(n->saved + saves);
     n->meta_room = (wick_dim *)(n->metas + outs);
-    for (int i = 0; i < edges; ++i) n->edges[i] = (node_edge){NULL, 0};
-    for (int i = 0; i < outs; ++i) n->metas[i] = (node_meta){0, 0, {0, 0}, NULL};
+    for (int i = 0; i < edges; ++i) n->edges[i].fn = NULL;
+    for (int i = 0; i < outs; ++i) n->metas[i].dtype = n->metas[i].ndim = 0;
     for (int i = 0; i < saves; ++i) n->saved[i].present = 0;
     copy_args(n, args, nargs, (char *)(n->meta_room + outs * META_DIMS));
     object_born(c);
@@ -82,6 +82,7 @@ bool node_set_far_sizes(context_impl *c, wick_node *n, int out, const wick_tenso
     if (!sizes) n->metas[out].ndim = 0; /* nothing to free */
     if (!sizes) return !FAIL(c, OUT_OF_MEMORY, "cannot allocate a graph node");
     n->metas[out].sizes = sizes;
+    n->far_sizes = 1;
     memcpy(sizes, t->sizes, sizeof *sizes * t->ndim);
     return true;
 }
@@ -120,7 +121,7 @@ void nodes_destroy(wick_node *dying, context_impl *c) {
         for (int i = 0; i < n->edge_count; ++i)
             if (n->edges[i].fn) node_unref(n->edges[i].fn, &dying);
         if (n->parent) node_unref(n->parent, &dying);
-        for (int i = 0; i < n->out_count; ++i)
+        for (int i = 0; n->far_sizes && i < n->out_count; ++i)
             if (n->metas[i].ndim > META_DIMS) rt_free(rt, (void *)n->metas[i].sizes);
         rt_free(rt, n->hooks);
         rt_free(rt, n->trace);

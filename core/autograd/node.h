@@ -65,7 +65,7 @@ struct wick_node {
     uint8_t released; /* saved tensors are gone: backward ran without retain_graph */
     uint8_t lets_undefined_through; /* apply sees NULL where an output had no gradient */
     uint8_t small; /* its block returns to the context's list */
-    uint8_t reserved;
+    uint8_t far_sizes; /* some meta's sizes lie apart: a rank over META_DIMS */
     uint64_t sequence; /* higher than that of every node it leads to; 0: accumulator */
     wick_runtime *rt;
     const node_class *cls;
@@ -104,7 +104,7 @@ HOT void node_set_edge(context_impl *c, wick_node *node, int i, node_edge edge) 
     node->edges[i] = edge;
     if (edge.fn && edge.fn->sequence > c->sequence) c->sequence = edge.fn->sequence;
 }
-bool node_set_far_sizes(context_impl *c, wick_node *node, int out, const wick_tensor *t); /* of a rank over META_DIMS */
+bool node_set_far_sizes(context_impl *c, wick_node *node, int out, const wick_tensor *t);
 HOT bool node_set_meta(context_impl *c, wick_node *n, int out, const wick_tensor *t) {
     wick_dim *sizes = n->meta_room + out * META_DIMS;
     n->metas[out] = (node_meta){t->dtype, t->ndim, t->device, sizes};

@@ -326,8 +326,8 @@ static bool is_narrow(const cpu_instance *cpu, const cpu_gemm *g) {
     return 4 * g->n <= 3 * vector && g->m >= 2 * vector;
 }
 
-/* Vectors stand upright, C's rows are contiguous where that is a matter of the point of view, and wide ones. A stride of
- * a dimension of size 1 means nothing and becomes what suits. */
+/* Vectors stand upright, C's rows are contiguous where that is a matter of the point of view, and not too short. A
+ * stride of a dimension of size 1 means nothing and becomes what suits. */
 static cpu_gemm canonical(const cpu_instance *cpu, const cpu_gemm *g) {
     const bool flip = g->n != 1 && (g->m == 1 || (g->c.col != 1 && g->c.row == 1));
     cpu_gemm x = flip ? transposed(g) : *g;

@@ -8,7 +8,7 @@
 
 enum {
     COLUMNS = 256,   /* worked on together in a column walk */
-    SMALL_PLANE = 64 /* pixels */
+    SMALL_PLANE = 49 /* pixels; runs are faster for larger ones */
 };
 
 /* Where a variant of the operator has its arguments; 0: it has none. */

@@ -42,12 +42,12 @@ typedef enum fold_param { PARAM_NONE, PARAM_COUNT, PARAM_ORD } fold_param;
 
 typedef struct fold_op {
     const fold_kernel *const *fold; /* by accumulator */
-    const reduce_map_fn *map;    /* by accumulator; NULL: none */
-    const reduce_map_fn *finish; /* by accumulator; NULL: none */
-    fold_param param;            /* of the finish; ORD also of the map */
-    uint8_t truth;               /* folds x != 0 */
-    uint8_t modulus;             /* folds |x| of complex elements into a real result */
-    uint8_t dims_arg;            /* index of the dims argument */
+    const reduce_map_fn *map;       /* by accumulator; NULL: none */
+    const reduce_map_fn *finish;    /* by accumulator; NULL: none */
+    fold_param param;               /* of the finish; ORD also of the map */
+    uint8_t truth;                  /* folds x != 0 */
+    uint8_t modulus;                /* folds |x| of complex elements into a real result */
+    uint8_t dims_arg;               /* index of the dims argument */
     uint8_t output;
     uint8_t empty_is_none; /* an empty list of dims reduces nothing */
 } fold_op;
