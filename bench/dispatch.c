@@ -40,11 +40,11 @@ RUN(mul_scalar, wick_mul_scalar(o->c, o->a, wick_value_float(2)))
 RUN(view, wick_view(o->c, o->a, ((const int64_t[]){2, 2}), 2))
 RUN(composite, wick_positive(o->c, o->a))
 
-/* y = y * a, y = y + b and so on, then the sum's gradient. */
+/* y = y * a, y = y + b and so on, then backward from a given gradient of y. */
 static void chain(const operands *o) {
     wick_tensor *y = o->leaf;
-    for (int k = 0; k < CHAIN - 1; ++k) y = k & 1 ? wick_add(o->c, y, o->b, NULL) : wick_mul(o->c, y, o->a);
-    wick_backward(o->c, wick_sum(o->c, y, NULL));
+    for (int k = 0; k < CHAIN; ++k) y = k & 1 ? wick_add(o->c, y, o->b, NULL) : wick_mul(o->c, y, o->a);
+    wick_backward_many(o->c, &y, &o->a, 1, 0);
     wick_set_grad(o->c, o->leaf, NULL);
 }
 RUN(chain, chain(o))
