@@ -29,7 +29,8 @@ wick_tensor *wick_set_requires_grad(wick_context *pub, wick_tensor *t, bool on) 
         return NULL;
     }
     if (on && t->flags & WICK_TENSOR_INFERENCE && !c->modes.inference) {
-        FAIL(c, FAILED_PRECONDITION, "setting requires_grad=True on inference tensor outside inference mode is not allowed");
+        FAIL(c, FAILED_PRECONDITION,
+             "setting requires_grad=True on inference tensor outside inference mode is not allowed");
         return NULL;
     }
     impl(t)->requires_grad = on;
@@ -46,8 +47,8 @@ wick_node *wick_grad_fn(const wick_tensor *t) { return impl(t)->grad_fn; }
 
 static bool check_grad(context_impl *c, const wick_tensor *t, const wick_tensor *grad) {
     char a[SIZES_TEXT], b[SIZES_TEXT];
-    if (grad->ndim == t->ndim && !memcmp(grad->sizes, t->sizes, sizeof *t->sizes * t->ndim) && grad->dtype == t->dtype &&
-        wick_device_equal(grad->device, t->device))
+    if (grad->ndim == t->ndim && !memcmp(grad->sizes, t->sizes, sizeof *t->sizes * t->ndim) &&
+        grad->dtype == t->dtype && wick_device_equal(grad->device, t->device))
         return true;
     return !FAIL(c, INVALID_ARGUMENT, "assigned grad has data of a different type or size: %s %s, wanted %s %s",
                  wick_dtype_name((wick_dtype)grad->dtype), format_sizes(grad->ndim, grad->sizes, a, sizeof a),

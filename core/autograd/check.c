@@ -70,15 +70,16 @@ static bool compare_element(const check *k, int input, int64_t element, int part
     wick_context *c = PUB(k->c);
     wick_scope scope = wick_scope_open(c);
     wick_modes modes = wick_no_grad(c);
-    double up = moved(k, input, element, part, k->eps, weights), down = moved(k, input, element, part, -k->eps, weights);
+    double up = moved(k, input, element, part, k->eps, weights),
+           down = moved(k, input, element, part, -k->eps, weights);
     double numerical = (up - down) / (2 * k->eps), analytical = component(c, flat_grad, element, part);
     wick_modes_set(c, modes);
     wick_scope_close(c, scope);
     if (k->c->error) return false;
     if (fabs(numerical - analytical) <= k->atol + k->rtol * fabs(numerical)) return true;
     return !FAIL(k->c, FAILED_PRECONDITION,
-                 "gradcheck: Jacobian mismatch for input %d at element %lld%s: numerical %.10g, analytical %.10g", input,
-                 (long long)element, part ? " (imaginary part)" : "", numerical, analytical);
+                 "gradcheck: Jacobian mismatch for input %d at element %lld%s: numerical %.10g, analytical %.10g",
+                 input, (long long)element, part ? " (imaginary part)" : "", numerical, analytical);
 }
 
 /* Random cotangents make one scalar of all outputs; the seed is the context's. */
@@ -103,7 +104,8 @@ static bool compare_inputs(const check *k, wick_tensor *const *outputs, wick_ten
         if (k->inputs[i] && wick_requires_grad(k->inputs[i])) position[nwanted] = i, wanted[nwanted++] = k->inputs[i];
     if (!nroots || !nwanted)
         return !FAIL(k->c, INVALID_ARGUMENT, "gradcheck: no input requires grad, or no output depends on one");
-    if (!wick_grad(c, roots, cotangents, nroots, wanted, nwanted, WICK_ALLOW_UNUSED | WICK_RETAIN_GRAPH, grads)) return false;
+    if (!wick_grad(c, roots, cotangents, nroots, wanted, nwanted, WICK_ALLOW_UNUSED | WICK_RETAIN_GRAPH, grads))
+        return false;
     for (int i = 0; i < nwanted; ++i) {
         wick_tensor *grad = grads[i] ? grads[i] : wick_zeros_like(c, wanted[i], NULL);
         wick_tensor *flat = wick_reshape(c, grad, (int64_t[]){-1}, 1);
@@ -124,16 +126,17 @@ static wick_status *run_check(const check *k) {
     for (int i = 0; i < k->n; ++i)
         if (k->inputs[i] && wick_requires_grad(k->inputs[i]) && k->inputs[i]->dtype != WICK_F64 &&
             k->inputs[i]->dtype != WICK_C128)
-            return WICK_ERROR(WICK_INVALID_ARGUMENT, "gradcheck: input %d is %s, wanted f64 or c128: differences need the precision",
-                              i, wick_dtype_name(wick_tensor_dtype(k->inputs[i])));
+            return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                              "gradcheck: input %d is %s, wanted f64 or c128: differences need the precision", i,
+                              wick_dtype_name(wick_tensor_dtype(k->inputs[i])));
     wick_scope scope = wick_scope_open(c);
     if (call(k, k->inputs, outputs) && make_weights(k, outputs, weights)) compare_inputs(k, outputs, weights);
     wick_scope_close(c, scope);
     return wick_status_take(c);
 }
 
-wick_status *wick_gradcheck(wick_context *c, wick_check_fn fn, void *user, wick_tensor *const *inputs, int n, int noutputs,
-                            double eps, double rtol, double atol) {
+wick_status *wick_gradcheck(wick_context *c, wick_check_fn fn, void *user, wick_tensor *const *inputs, int n,
+                            int noutputs, double eps, double rtol, double atol) {
     check k = {ctx(c), fn, user, inputs, n, noutputs, eps, rtol, atol};
     return run_check(&k);
 }
@@ -160,7 +163,8 @@ static bool gradients(void *user, wick_context *c, wick_tensor *const *inputs, i
     bool ok = call(k, own, values);
     for (int i = 0; ok && i < k->outputs; ++i)
         if (wick_requires_grad(values[i])) roots[nroots++] = values[i];
-    ok = ok && wick_grad(c, roots, inputs + k->n, nroots, wanted, nwanted, WICK_ALLOW_UNUSED | WICK_CREATE_GRAPH, outputs);
+    ok = ok &&
+         wick_grad(c, roots, inputs + k->n, nroots, wanted, nwanted, WICK_ALLOW_UNUSED | WICK_CREATE_GRAPH, outputs);
     for (int i = 0; ok && i < nwanted; ++i)
         if (!outputs[i]) outputs[i] = wick_zeros_like(c, wanted[i], NULL);
     wick_modes_set(c, modes);

@@ -29,7 +29,8 @@ struct engine_task {
     pending *slots; /* free ones are linked through next_free */
     size_t slot_count, slot_capacity;
     int64_t free_slot;
-    int64_t front;   /* one slot that is neither in the heap nor in the table: a chain needs no other; -1 free, -2 unused */
+    int64_t
+        front; /* one slot that is neither in the heap nor in the table: a chain needs no other; -1 free, -2 unused */
     u32_list heap;   /* slots */
     u32_list leaves; /* slots, in order of arrival */
     uint32_t *table; /* open addressing: slot + 1; 0 empty */
@@ -117,7 +118,8 @@ static uint32_t heap_pop(engine_task *t) {
 
 /* ---- slots ---- */
 static bool room_for(engine_task *t, u32_list *list) {
-    return list->count < list->capacity || rt_grow(t->c->rt, (void **)&list->items, &list->capacity, list->count, sizeof *list->items);
+    return list->count < list->capacity ||
+           rt_grow(t->c->rt, (void **)&list->items, &list->capacity, list->count, sizeof *list->items);
 }
 
 static bool room_to_enter(engine_task *t) {
@@ -444,15 +446,16 @@ static bool run_all(engine_task *t) {
 static bool check_root_gradient(context_impl *c, int i, const wick_tensor *root, const wick_tensor *grad) {
     char a[SIZES_TEXT], b[SIZES_TEXT];
     if (grad->ndim == root->ndim && !memcmp(grad->sizes, root->sizes, sizeof *root->sizes * root->ndim)) return true;
-    return !FAIL(c, INVALID_ARGUMENT, "Mismatch in shape: grad_output[%d] has a shape of %s and output[%d] has a shape of %s.",
-                 i, format_sizes(grad->ndim, grad->sizes, a, sizeof a), i,
-                 format_sizes(root->ndim, root->sizes, b, sizeof b));
+    return !FAIL(
+        c, INVALID_ARGUMENT, "Mismatch in shape: grad_output[%d] has a shape of %s and output[%d] has a shape of %s.",
+        i, format_sizes(grad->ndim, grad->sizes, a, sizeof a), i, format_sizes(root->ndim, root->sizes, b, sizeof b));
 }
 
 static wick_tensor *implicit_gradient(context_impl *c, wick_tensor *root) {
     wick_tensor *one;
     if (root->numel == 1 && wick_dtype_is_floating((wick_dtype)root->dtype)) {
-        if (fail(c, tensor_new(c, (wick_dtype)root->dtype, root->ndim, root->sizes, NULL, root->device, &one))) return NULL;
+        if (fail(c, tensor_new(c, (wick_dtype)root->dtype, root->ndim, root->sizes, NULL, root->device, &one)))
+            return NULL;
         return scope_own(c, one) ? wick_fill_(PUB(c), one, wick_value_float(1)) : NULL;
     }
     if (root->numel != 1)
@@ -471,7 +474,8 @@ static bool push_root(engine_task *t, int i, wick_tensor *root, wick_tensor *gra
     if (!edge_of(c, root, &edge)) return false;
     *held = edge.fn;
     if (!edge.fn)
-        return !FAIL(c, FAILED_PRECONDITION, "element %d of tensors does not require grad and does not have a grad_fn", i);
+        return !FAIL(c, FAILED_PRECONDITION, "element %d of tensors does not require grad and does not have a grad_fn",
+                     i);
     if (grad && !check_root_gradient(c, i, root, grad)) return false;
     if (!grad && !(grad = implicit_gradient(c, root))) return false;
     return (t->targets && !engine_visits(t->targets, edge.fn)) || arrive(t, NULL, edge, grad, scope, false);

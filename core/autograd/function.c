@@ -10,8 +10,8 @@ struct wick_function_call {
     node_class cls; /* with the function's own name */
     char name[64];
     void *user;
-    context_impl *c; /* while forward runs */
-    wick_node *node; /* not owned: the node owns this call; NULL if nothing needs a gradient */
+    context_impl *c;       /* while forward runs */
+    wick_node *node;       /* not owned: the node owns this call; NULL if nothing needs a gradient */
     wick_tensor **to_save; /* during forward: owned */
     int save_count;
     const wick_tensor *dirty_tensors[64], *fixed_tensors[64]; /* matched by address after forward */
@@ -47,7 +47,8 @@ static bool contains(const wick_tensor *const *list, int n, const wick_tensor *t
     return false;
 }
 
-static wick_node *make_node(context_impl *c, wick_function_call *call, wick_tensor *const *inputs, int n, int noutputs) {
+static wick_node *make_node(context_impl *c, wick_function_call *call, wick_tensor *const *inputs, int n,
+                            int noutputs) {
     wick_node *node = node_new(c, &call->cls, NULL, n, noutputs, call->save_count, NULL, 0);
     if (!node) return NULL;
     for (int i = 0; i < n; ++i) {
@@ -86,8 +87,10 @@ static bool attach(context_impl *c, wick_function_call *call, wick_node *node, w
         if (fixed || !wick_dtype_is_differentiable((wick_dtype)outputs[i]->dtype)) continue;
         bool rebase = dirty && impl(outputs[i])->base;
         if (rebase && m > 1)
-            return !FAIL(c, UNSUPPORTED, "%s: a view can be marked dirty only by a function with one output", call->name);
-        if (!(rebase ? rebase_history(c, impl(outputs[i]), node) : tensor_set_history(c, impl(outputs[i]), node, (uint32_t)i)))
+            return !FAIL(c, UNSUPPORTED, "%s: a view can be marked dirty only by a function with one output",
+                         call->name);
+        if (!(rebase ? rebase_history(c, impl(outputs[i]), node)
+                     : tensor_set_history(c, impl(outputs[i]), node, (uint32_t)i)))
             return false;
     }
     return true;
@@ -99,7 +102,8 @@ static bool save_all(context_impl *c, wick_function_call *call, wick_node *node,
         if (!t) continue;
         int output = -1;
         for (int k = 0; k < m; ++k)
-            if (outputs[k] == t && (impl(t)->grad_fn == node || contains(call->dirty_tensors, call->dirty_count, t))) output = k;
+            if (outputs[k] == t && (impl(t)->grad_fn == node || contains(call->dirty_tensors, call->dirty_count, t)))
+                output = k;
         if (!saved_pack(c, node, i, t, output >= 0, output >= 0 ? (uint32_t)output : 0)) return false;
     }
     return true;
@@ -117,16 +121,20 @@ static bool run_forward(context_impl *c, wick_function_call *call, wick_tensor *
     return ok;
 }
 
-bool wick_function_apply(wick_context *pub, const wick_function *fn, void *user, wick_tensor *const *inputs, int ninputs,
-                         wick_tensor **outputs, int noutputs) {
+bool wick_function_apply(wick_context *pub, const wick_function *fn, void *user, wick_tensor *const *inputs,
+                         int ninputs, wick_tensor **outputs, int noutputs) {
     context_impl *c = ctx(pub);
     if (c->error) return false;
     if (fn->struct_size < sizeof *fn || !fn->forward || !fn->backward || ninputs > 64 || noutputs > 64)
-        return !FAIL(c, INVALID_ARGUMENT, "custom function %s: needs struct_size, forward, backward and at most 64 inputs and outputs",
+        return !FAIL(c, INVALID_ARGUMENT,
+                     "custom function %s: needs struct_size, forward, backward and at most 64 inputs and outputs",
                      fn->name ? fn->name : "");
     wick_function_call *call = rt_calloc(c->rt, sizeof *call);
     if (!call) return !FAIL(c, OUT_OF_MEMORY, "cannot allocate a custom function's call");
-    *call = (wick_function_call){.fn = *fn, .user = user, .materialize = true, .rt = c->rt,
+    *call = (wick_function_call){.fn = *fn,
+                                 .user = user,
+                                 .materialize = true,
+                                 .rt = c->rt,
                                  .cls = {.name = call->name, .apply = apply, .destroy = destroy}};
     snprintf(call->name, sizeof call->name, "%sBackward", fn->name ? fn->name : "CustomFunction");
     for (int i = 0; c->modes.grad && i < ninputs; ++i)
@@ -153,7 +161,8 @@ void *wick_function_user(wick_function_call *call) { return call->user; }
 bool wick_function_save(wick_function_call *call, wick_tensor *const *tensors, int n) {
     context_impl *c = call->c;
     if (!c) return false;
-    if (call->to_save || n < 0) return !FAIL(c, FAILED_PRECONDITION, "%s: wick_function_save: called twice", call->name);
+    if (call->to_save || n < 0)
+        return !FAIL(c, FAILED_PRECONDITION, "%s: wick_function_save: called twice", call->name);
     call->to_save = rt_calloc(call->rt, sizeof *call->to_save * (size_t)(n + 1));
     if (!call->to_save) return !FAIL(c, OUT_OF_MEMORY, "%s: cannot save tensors", call->name);
     for (int i = 0; i < n; ++i) call->to_save[i] = wick_retain(tensors[i]);

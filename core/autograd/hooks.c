@@ -49,14 +49,17 @@ static bool replace(context_impl *c, wick_tensor **slot, wick_tensor *fresh, boo
     return !c->error;
 }
 
-static bool run_node_hook(context_impl *c, const node_hook *h, wick_node *node, wick_tensor **grads, int n, bool owned) {
+static bool run_node_hook(context_impl *c, const node_hook *h, wick_node *node, wick_tensor **grads, int n,
+                          bool owned) {
     wick_tensor **seen = scope_array(c, (size_t)n);
     if (!seen) return false;
     memcpy(seen, grads, sizeof *seen * (size_t)n);
     h->fn.node(h->user, PUB(c), node, seen, n);
     for (int i = 0; i < n; ++i) {
-        if (seen[i] && !grads[i]) grads[i] = owned ? wick_retain(seen[i]) : seen[i];
-        else if (!replace(c, &grads[i], seen[i], owned)) return false;
+        if (seen[i] && !grads[i])
+            grads[i] = owned ? wick_retain(seen[i]) : seen[i];
+        else if (!replace(c, &grads[i], seen[i], owned))
+            return false;
     }
     return !c->error;
 }
@@ -110,7 +113,8 @@ int64_t wick_register_hook(wick_context *pub, wick_tensor *t, wick_tensor_hook h
     int64_t id = 0;
     if (c->error) return 0;
     wick_node *n = home_of(c, t, "wick_register_hook");
-    node_hook h = {.kind = HOOK_TENSOR, .output = impl(t)->grad_fn ? impl(t)->output_nr : 0, .fn.tensor = hook, .user = user};
+    node_hook h = {
+        .kind = HOOK_TENSOR, .output = impl(t)->grad_fn ? impl(t)->output_nr : 0, .fn.tensor = hook, .user = user};
     return n && add(c, n, h, &id) ? id : 0;
 }
 

@@ -147,7 +147,9 @@ void node_release_saved(wick_node *n, context_impl *c) {
 /* ---- a tensor's gradient-side attachments ---- */
 static const node_class accumulator_class = {.name = "AccumulateGrad"};
 
-static node_meta meta_of(const tensor_impl *t) { return (node_meta){t->pub.dtype, t->pub.ndim, t->pub.device, t->pub.sizes}; }
+static node_meta meta_of(const tensor_impl *t) {
+    return (node_meta){t->pub.dtype, t->pub.ndim, t->pub.device, t->pub.sizes};
+}
 
 autograd_extra *autograd_extra_of(tensor_impl *t) {
     autograd_extra *x = extra_of(t), *first = NULL;

@@ -62,11 +62,11 @@ typedef struct node_hook {
 struct wick_node {
     _Atomic int32_t references;
     uint16_t edge_count, out_count, saved_count, arg_count;
-    uint8_t released; /* saved tensors are gone: backward ran without retain_graph */
+    uint8_t released;               /* saved tensors are gone: backward ran without retain_graph */
     uint8_t lets_undefined_through; /* apply sees NULL where an output had no gradient */
-    uint8_t small; /* its block returns to the context's list */
-    uint8_t far_sizes; /* some meta's sizes lie apart: a rank over META_DIMS */
-    uint64_t sequence; /* higher than that of every node it leads to; 0: accumulator */
+    uint8_t small;                  /* its block returns to the context's list */
+    uint8_t far_sizes;              /* some meta's sizes lie apart: a rank over META_DIMS */
+    uint64_t sequence;              /* higher than that of every node it leads to; 0: accumulator */
     wick_runtime *rt;
     const node_class *cls;
     const op_entry *op;
@@ -79,7 +79,7 @@ struct wick_node {
     void *payload; /* the class's own */
     node_hook *hooks;
     size_t hook_count, hook_capacity;
-    char *trace; /* anomaly mode: what made the node */
+    char *trace;       /* anomaly mode: what made the node */
     wick_node *parent; /* anomaly mode: the node in whose backward this one was made; owned */
 };
 

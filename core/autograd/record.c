@@ -1,8 +1,8 @@
 /* The autograd layer of a call: runs it below, and records what its backward needs. */
 #include <stdio.h>
 
-#include "op_ids.h"
 #include "node.h"
+#include "op_ids.h"
 #include "rule.h"
 
 /* ---- which inputs need a gradient ---- */
@@ -154,8 +154,7 @@ wick_tensor *result(backward_call *b, int ret) { return unpack(b, 1, ret, 0); }
 /* ---- the node of an operator ---- */
 static bool apply_rule(wick_node *node, context_impl *c, wick_tensor **gout, wick_tensor **gin) {
     backward_call b = {PUB(c), node, gout, gin};
-    if (!node->op->def->grad)
-        return !FAIL(c, UNSUPPORTED, "derivative for %s is not implemented", node->op->name);
+    if (!node->op->def->grad) return !FAIL(c, UNSUPPORTED, "derivative for %s is not implemented", node->op->name);
     node->op->def->grad(&b);
     return !c->error;
 }
@@ -173,10 +172,12 @@ static bool check_inplace(context_impl *c, const op_entry *op, wick_tensor *pub)
     if (!t->base) return true;
     if (t->base->requires_grad && !t->base->grad_fn)
         return !FAIL(c, FAILED_PRECONDITION,
-                     "%s: a view of a leaf Variable that requires grad is being used in an in-place operation.", op->name);
+                     "%s: a view of a leaf Variable that requires grad is being used in an in-place operation.",
+                     op->name);
     if (t->view_mode == VIEW_NO_GRAD)
         return !FAIL(c, FAILED_PRECONDITION,
-                     "%s: a view was created in no_grad mode and is being modified inplace with grad mode enabled", op->name);
+                     "%s: a view was created in no_grad mode and is being modified inplace with grad mode enabled",
+                     op->name);
     return true;
 }
 
@@ -226,9 +227,12 @@ static wick_dim *lengths_of(wick_runtime *rt, const call_frame *f) {
 /* as_strided's rule needs to know what it looked at, cat's how long the parts were. */
 static bool keep_geometry(context_impl *c, wick_node *node, const call_frame *f) {
     int id = f->op->functional_id;
-    if (id == OP_ID_as_strided) node->payload = geometry_of(c->rt, arg_tensor(f->args, 0));
-    else if (id == OP_ID_cat) node->payload = lengths_of(c->rt, f);
-    else return true;
+    if (id == OP_ID_as_strided)
+        node->payload = geometry_of(c->rt, arg_tensor(f->args, 0));
+    else if (id == OP_ID_cat)
+        node->payload = lengths_of(c->rt, f);
+    else
+        return true;
     return node->payload || !FAIL(c, OUT_OF_MEMORY, "cannot allocate a graph node");
 }
 
@@ -237,10 +241,12 @@ static bool record(context_impl *c, call_frame *f, uint32_t needs) {
     int nargs = op->nargs;
     bool taken = false;
     int kept_args = op->plain_args ? 0 : nargs;
-    wick_node *node = node_new(c, &op_node_class, op, count_edges(f, nargs), op->nrets, count_saves(f), f->args, kept_args);
-    bool ok = node && connect(c, node, f, nargs, needs) && save_inputs(c, node, f, needs) && keep_geometry(c, node, f) &&
-              (!c->modes.anomaly || anomaly_note(c, node)) && dispatch_below(c, f, WICK_RANK_AUTOGRAD) &&
-              attach_results(c, node, f, &taken) && (!op->save_results || save_results(c, node, f, needs));
+    wick_node *node =
+        node_new(c, &op_node_class, op, count_edges(f, nargs), op->nrets, count_saves(f), f->args, kept_args);
+    bool ok = node && connect(c, node, f, nargs, needs) && save_inputs(c, node, f, needs) &&
+              keep_geometry(c, node, f) && (!c->modes.anomaly || anomaly_note(c, node)) &&
+              dispatch_below(c, f, WICK_RANK_AUTOGRAD) && attach_results(c, node, f, &taken) &&
+              (!op->save_results || save_results(c, node, f, needs));
     if (node && !taken) node_release(node, c);
     return ok;
 }
@@ -248,10 +254,11 @@ static bool record(context_impl *c, call_frame *f, uint32_t needs) {
 bool autograd_allows_out(context_impl *c, const call_frame *f) {
     const op_entry *op = f->op;
     if (op->def->flags & NOT_DIFFERENTIABLE || !inputs_needing_grad(c, f, op->nargs)) return true;
-    return !FAIL(c, FAILED_PRECONDITION,
-                 "%s: functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-                 "requires grad.",
-                 op->name);
+    return !FAIL(
+        c, FAILED_PRECONDITION,
+        "%s: functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+        "requires grad.",
+        op->name);
 }
 
 bool autograd_dispatch(context_impl *c, call_frame *f) {

@@ -13,10 +13,10 @@
 #define RSUBS(s, x) wick_rsub_scalar(C, (x), (s), NULL) /* s - x */
 #define RULE(name, expression) \
     void d_##name(backward_call *b) { set_grad(b, 0, (expression)); }
-#define RULE2(name, first, for_first, second, for_second)       \
-    void d_##name(backward_call *b) {                           \
-        if (needs(b, first)) set_grad(b, first, for_first);     \
-        if (needs(b, second)) set_grad(b, second, for_second);  \
+#define RULE2(name, first, for_first, second, for_second)      \
+    void d_##name(backward_call *b) {                          \
+        if (needs(b, first)) set_grad(b, first, for_first);    \
+        if (needs(b, second)) set_grad(b, second, for_second); \
     }
 
 static wick_tensor *zeros(backward_call *b) { return wick_zeros_like(C, GRAD, NULL); }
@@ -48,9 +48,10 @@ RULE(gelu, gelu_slope(b, GRAD, SELF, 1))
 void d_elu(backward_call *b) {
     bool inplace = b->node->op->variant == VARIANT_INPLACE;
     if (inplace && arg_float(b, 1) < 0) {
-        FAIL(ctx(C), FAILED_PRECONDITION, "In-place elu backward calculation is triggered with a negative slope which is not "
-                                          "supported. This is caused by calling in-place forward function with a negative "
-                                          "slope, please call out-of-place version instead.");
+        FAIL(ctx(C), FAILED_PRECONDITION,
+             "In-place elu backward calculation is triggered with a negative slope which is not "
+             "supported. This is caused by calling in-place forward function with a negative "
+             "slope, please call out-of-place version instead.");
         return;
     }
     wick_tensor *x = inplace ? result(b, 0) : SELF;

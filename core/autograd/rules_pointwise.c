@@ -93,8 +93,8 @@ void d_logit(backward_call *b) {
         set_grad(b, 0, DIV(GRAD, MUL(SELF, RSUBS(INT(1), SELF))));
         return;
     }
-    wick_tensor *outside = wick_logical_or(C, wick_lt_scalar(C, SELF, *arg(b, 1)),
-                                           wick_gt_scalar(C, SELF, REAL(1 - arg_float(b, 1))));
+    wick_tensor *outside =
+        wick_logical_or(C, wick_lt_scalar(C, SELF, *arg(b, 1)), wick_gt_scalar(C, SELF, REAL(1 - arg_float(b, 1))));
     set_grad(b, 0, ZERO_WHERE(outside, DIV(GRAD, MUL(SELF, RSUBS(INT(1), SELF)))));
 }
 
@@ -112,7 +112,8 @@ CHAIN(special_i0e, SUB(wick_special_i1e(C, SELF), MUL(wick_sgn(C, SELF), RES)))
 CHAIN(special_erfcx, ADDS(MULS(MUL(SELF, RES), INT(2)), REAL(-TWO_OVER_SQRT_PI)))
 CHAIN(special_entr, RSUBS(INT(-1), wick_log(C, SELF)))
 CHAIN(special_ndtri, MULS(wick_exp(C, DIVS(SQUARE(RES), INT(2))), REAL(2 * HALF_SQRT_TWO_PI)))
-RULE(special_log_ndtr, DIVS(DIV(GRAD, wick_special_erfcx(C, MULS(SELF, REAL(-0.70710678118654752440)))), REAL(HALF_SQRT_TWO_PI)))
+RULE(special_log_ndtr,
+     DIVS(DIV(GRAD, wick_special_erfcx(C, MULS(SELF, REAL(-0.70710678118654752440)))), REAL(HALF_SQRT_TWO_PI)))
 
 void d_polygamma(backward_call *b) { set_grad(b, 1, MUL(GRAD, wick_polygamma(C, arg_int(b, 0) + 1, saved(b, 1)))); }
 
@@ -208,8 +209,9 @@ static wick_tensor *pow_for_base(backward_call *b) {
 RULE2(pow, pow_for_base(b), pow_for_exponent(b))
 
 /* x * log y, 0 where x is 0 and y is not NaN */
-RULE2(xlogy, ZERO_WHERE(wick_logical_and(C, wick_eq_scalar(C, saved(b, 0), INT(0)), wick_le_scalar(C, OTHER, INT(0))),
-                        MUL(GRAD, wick_log(C, OTHER))),
+RULE2(xlogy,
+      ZERO_WHERE(wick_logical_and(C, wick_eq_scalar(C, saved(b, 0), INT(0)), wick_le_scalar(C, OTHER, INT(0))),
+                 MUL(GRAD, wick_log(C, OTHER))),
       DIV(MUL(GRAD, SELF), OTHER))
 RULE2(special_xlog1py,
       ZERO_WHERE(wick_logical_and(C, wick_eq_scalar(C, saved(b, 0), INT(0)), wick_le_scalar(C, OTHER, INT(-1))),
@@ -242,13 +244,17 @@ RULE2(maximum, ZERO_WHERE(wick_lt(C, SELF, OTHER), half_where_equal(b, EQUAL)),
 RULE2(minimum, ZERO_WHERE(wick_gt(C, SELF, OTHER), half_where_equal(b, EQUAL)),
       ZERO_WHERE(wick_lt(C, SELF, OTHER), half_where_equal(b, EQUAL)))
 /* fmax takes self where self >= other or other is NaN */
-static wick_tensor *takes_self(backward_call *b, wick_tensor *order) { return wick_logical_or(C, order, wick_isnan(C, OTHER)); }
+static wick_tensor *takes_self(backward_call *b, wick_tensor *order) {
+    return wick_logical_or(C, order, wick_isnan(C, OTHER));
+}
 #define TAKES_MAX takes_self(b, wick_ge(C, SELF, OTHER))
 #define TAKES_MIN takes_self(b, wick_le(C, SELF, OTHER))
 RULE2(fmax, ZERO_WHERE(wick_logical_not(C, TAKES_MAX), GRAD), ZERO_WHERE(TAKES_MAX, GRAD))
 RULE2(fmin, ZERO_WHERE(wick_logical_not(C, TAKES_MIN), GRAD), ZERO_WHERE(TAKES_MIN, GRAD))
 
-void d_frexp(backward_call *b) { set_grad(b, 0, DIV(GRAD, wick_exp2(C, wick_to_dtype(C, result(b, 1), wick_tensor_dtype(GRAD), NULL)))); }
+void d_frexp(backward_call *b) {
+    set_grad(b, 0, DIV(GRAD, wick_exp2(C, wick_to_dtype(C, result(b, 1), wick_tensor_dtype(GRAD), NULL))));
+}
 
 /* ---- complex numbers ---- */
 RULE2(complex, wick_real(C, GRAD), wick_imag(C, GRAD))
@@ -256,7 +262,8 @@ RULE2(complex, wick_real(C, GRAD), wick_imag(C, GRAD))
 void d_angle(backward_call *b) {
     wick_tensor *z = SELF;
     if (!wick_dtype_is_complex(wick_tensor_dtype(z))) {
-        set_grad(b, 0, wick_where_scalar_self(C, wick_isnan(C, z), REAL(__builtin_nan("")), wick_zeros_like(C, GRAD, NULL)));
+        set_grad(b, 0,
+                 wick_where_scalar_self(C, wick_isnan(C, z), REAL(__builtin_nan("")), wick_zeros_like(C, GRAD, NULL)));
         return;
     }
     wick_tensor *size2 = SQUARE(wick_abs(C, z)), *none = wick_eq_scalar(C, size2, INT(0));
@@ -299,7 +306,8 @@ RULE2(clamp_max_tensor, ZERO_WHERE(wick_gt(C, SELF, OTHER), GRAD), ZERO_WHERE(wi
 
 /* min(max(self, low), high) */
 void d_clamp_tensor(backward_call *b) {
-    wick_tensor *x = SELF, *low = saved(b, 1), *high = saved(b, 2), *crossed = low && high ? wick_gt(C, low, high) : NULL;
+    wick_tensor *x = SELF, *low = saved(b, 1), *high = saved(b, 2),
+                *crossed = low && high ? wick_gt(C, low, high) : NULL;
     wick_tensor *below = low ? wick_lt(C, x, low) : NULL, *above = high ? wick_gt(C, x, high) : NULL;
     if (needs(b, 0)) {
         wick_tensor *g = GRAD;

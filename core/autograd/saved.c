@@ -6,8 +6,8 @@
 /* An output is kept as a detached alias, so that the node does not own what owns the node. */
 wick_tensor *saved_alias(context_impl *c, wick_tensor *t) {
     wick_tensor *out;
-    wick_status *s = tensor_new_view(c, t->storage, (wick_dtype)t->dtype, t->ndim, t->sizes, t->strides, t->offset,
-                                     t->flags, &out);
+    wick_status *s =
+        tensor_new_view(c, t->storage, (wick_dtype)t->dtype, t->ndim, t->sizes, t->strides, t->offset, t->flags, &out);
     return fail(c, s) ? NULL : out;
 }
 
@@ -39,7 +39,8 @@ static bool pack(context_impl *c, saved_tensor *s, wick_tensor *t) {
 bool saved_pack(context_impl *c, wick_node *node, int slot, wick_tensor *t, bool is_output, uint32_t output_nr) {
     saved_tensor *s = &node->saved[slot];
     if (t->flags & WICK_TENSOR_INFERENCE)
-        return !FAIL(c, FAILED_PRECONDITION, "%s: inference tensors cannot be saved for backward; make a clone() of it in normal mode",
+        return !FAIL(c, FAILED_PRECONDITION,
+                     "%s: inference tensors cannot be saved for backward; make a clone() of it in normal mode",
                      node->op ? node->op->name : node->cls->name);
     *s = (saved_tensor){.version = wick_version(t), .output_nr = output_nr, .is_output = is_output};
     bool ok = true;
@@ -55,12 +56,13 @@ static wick_tensor *modified(context_impl *c, wick_node *node, const saved_tenso
     char sizes[SIZES_TEXT], role[32] = "an input";
     const wick_tensor *t = s->tensor;
     if (s->is_output) snprintf(role, sizeof role, "output %u", s->output_nr);
-    FAIL(c, FAILED_PRECONDITION,
-         "one of the variables needed for gradient computation has been modified by an inplace operation: [%s %s], which is "
-         "%s of %s, is at version %llu; expected version %llu instead.%s",
-         wick_dtype_describe((wick_dtype)t->dtype)->torch_name, format_sizes(t->ndim, t->sizes, sizes, sizeof sizes),
-         role, wick_node_name(node), (unsigned long long)now, (unsigned long long)s->version,
-         node->trace ? node->trace : "");
+    FAIL(
+        c, FAILED_PRECONDITION,
+        "one of the variables needed for gradient computation has been modified by an inplace operation: [%s %s], which is "
+        "%s of %s, is at version %llu; expected version %llu instead.%s",
+        wick_dtype_describe((wick_dtype)t->dtype)->torch_name, format_sizes(t->ndim, t->sizes, sizes, sizeof sizes),
+        role, wick_node_name(node), (unsigned long long)now, (unsigned long long)s->version,
+        node->trace ? node->trace : "");
     return NULL;
 }
 

@@ -103,7 +103,8 @@ static bool prepare(engine_targets *t, wick_tensor *const *outputs, int noutputs
         if (!inputs[i]) return !FAIL(c, INVALID_ARGUMENT, "wick_grad: input %d is NULL", i);
         if (!edge_of(c, inputs[i], &t->edges[i])) return false;
         if (!t->edges[i].fn)
-            return !FAIL(c, FAILED_PRECONDITION, "One of the differentiated Tensors does not require grad (input %d)", i);
+            return !FAIL(c, FAILED_PRECONDITION, "One of the differentiated Tensors does not require grad (input %d)",
+                         i);
     }
     for (int i = 0; fits && i < noutputs; ++i) {
         if (!outputs[i]) return !FAIL(c, INVALID_ARGUMENT, "wick_grad: output %d is NULL", i);
@@ -154,7 +155,8 @@ bool wick_grad(wick_context *pub, wick_tensor *const *outputs, wick_tensor *cons
     return ok;
 }
 
-bool wick_backward_many(wick_context *c, wick_tensor *const *roots, wick_tensor *const *grads, int nroots, unsigned flags) {
+bool wick_backward_many(wick_context *c, wick_tensor *const *roots, wick_tensor *const *grads, int nroots,
+                        unsigned flags) {
     return engine_run(ctx(c), roots, grads, nroots, flags, NULL);
 }
 

@@ -58,7 +58,11 @@ static wick_tensor *view_again(context_impl *c, wick_tensor *base, const geometr
 static wick_node *node_of_reading(context_impl *c, tensor_impl *view) {
     wick_modes modes = wick_set_grad_enabled(PUB(c), true);
     wick_scope scope = wick_scope_open(PUB(c));
-    geometry now = {view->pub.ndim, view->pub.dtype, view->pub.flags, view->pub.offset, (wick_dim *)view->pub.sizes,
+    geometry now = {view->pub.ndim,
+                    view->pub.dtype,
+                    view->pub.flags,
+                    view->pub.offset,
+                    (wick_dim *)view->pub.sizes,
                     (wick_dim *)view->pub.strides};
     wick_tensor *again = view_again(c, &view->base->pub, &now, 0);
     wick_node *node = again && impl(again)->grad_fn ? node_retain(impl(again)->grad_fn) : NULL;
@@ -130,8 +134,8 @@ static bool copy_slices_apply(wick_node *node, context_impl *pub, wick_tensor **
     wick_empty_strided_options options = WICK_EMPTY_STRIDED_OPTIONS_INIT;
     options.dtype = (wick_dtype)gout[0]->dtype;
     options.device = gout[0]->device;
-    wick_tensor *whole = wick_empty_strided(c, p->base->sizes, (size_t)p->base->ndim, p->base->strides,
-                                            (size_t)p->base->ndim, &options);
+    wick_tensor *whole =
+        wick_empty_strided(c, p->base->sizes, (size_t)p->base->ndim, p->base->strides, (size_t)p->base->ndim, &options);
     wick_copy_(c, whole, gout[0], NULL);
     wick_tensor *slice = view_again(pub, whole, p->view, p->base->offset);
     wick_tensor *written = wick_clone(c, slice, NULL);

@@ -196,8 +196,7 @@ void compose_embedding_bag_forward_only(wick_context *c, const wick_value *args,
     if (wick_failed(c) || args[4].as.i != BAG_SUM) return;
     bool without_bags = self_of(args)->dtype != WICK_F64 && args[8].as.i < 0;
     if (without_bags) rets[1] = wick_value_tensor(zeros_of(c, rets[1].as.tensor, (wick_dim[]){0}, 1));
-    for (int i = 2; i < 4; ++i)
-        rets[i] = wick_value_tensor(zeros_of(c, rets[i].as.tensor, SIZES(args[2].as.tensor)));
+    for (int i = 2; i < 4; ++i) rets[i] = wick_value_tensor(zeros_of(c, rets[i].as.tensor, SIZES(args[2].as.tensor)));
 }
 
 void compose_embedding_bag_padding_idx(wick_context *c, const wick_value *args, wick_value *rets) {

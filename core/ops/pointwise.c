@@ -52,9 +52,11 @@ static wick_status *check_alpha(const op_infer *ix, int arg) {
     if (tag == WICK_TAG_BOOL && ix->compute != WICK_BOOL)
         return WICK_ERROR(WICK_INVALID_ARGUMENT, "Boolean alpha only supported for Boolean results.");
     if (tag == WICK_TAG_C128 && !wick_dtype_is_complex(ix->compute))
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "For non-complex input tensors, argument alpha must not be a complex number.");
+        return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                          "For non-complex input tensors, argument alpha must not be a complex number.");
     if (tag == WICK_TAG_F64 && !wick_dtype_is_differentiable(ix->compute))
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "For integral input tensors, argument alpha must not be a floating point number.");
+        return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                          "For integral input tensors, argument alpha must not be a floating point number.");
     return NULL;
 }
 
@@ -67,8 +69,9 @@ wick_status *infer_sub(op_infer *ix) {
     WICK_TRY(infer_pointwise(ix));
     for (int i = 0; i < 2; ++i)
         if (arg_tensor(ix->args, i)->dtype == WICK_BOOL)
-            return WICK_ERROR(WICK_UNSUPPORTED, "Subtraction, the `-` operator, with a bool tensor is not supported. Use "
-                                                "bitwise_xor or logical_not instead.");
+            return WICK_ERROR(WICK_UNSUPPORTED,
+                              "Subtraction, the `-` operator, with a bool tensor is not supported. Use "
+                              "bitwise_xor or logical_not instead.");
     return check_alpha(ix, 2);
 }
 
@@ -102,13 +105,15 @@ wick_status *infer_div_mode(op_infer *ix) {
     }
     if (strcmp(mode->as.string, "trunc") && strcmp(mode->as.string, "floor"))
         return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                          "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'", mode->as.string);
+                          "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'",
+                          mode->as.string);
     return wick_dtype_is_complex(ix->compute) ? refuse(ix, "rounding division") : NULL;
 }
 
 /* Promotes with a number as PyTorch does: only a higher category counts. */
 static wick_dtype promote_number(wick_dtype d, const wick_value *v, wick_dtype floating) {
-    if (v->tag == WICK_TAG_C128 && !wick_dtype_is_complex(d)) return d == WICK_F64 || floating == WICK_F64 ? WICK_C128 : WICK_C64;
+    if (v->tag == WICK_TAG_C128 && !wick_dtype_is_complex(d))
+        return d == WICK_F64 || floating == WICK_F64 ? WICK_C128 : WICK_C64;
     if (v->tag == WICK_TAG_F64 && d < WICK_F16) return floating;
     if (v->tag == WICK_TAG_I64 && d == WICK_BOOL) return WICK_I64;
     return d;
@@ -172,8 +177,8 @@ wick_status *infer_frexp(op_infer *ix) {
 static wick_status *infer_selected(op_infer *ix, int mask_arg, const char *name) {
     const wick_tensor *mask = arg_tensor(ix->args, mask_arg);
     if (mask->dtype != WICK_BOOL && mask->dtype != WICK_U8)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "expected %s to be a boolean tensor, but got a tensor with dtype %s", name,
-                          wick_dtype_name(wick_tensor_dtype(mask)));
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "expected %s to be a boolean tensor, but got a tensor with dtype %s",
+                          name, wick_dtype_name(wick_tensor_dtype(mask)));
     ix->cast_args = ~(1u << mask_arg);
     return NULL;
 }
@@ -194,9 +199,10 @@ wick_status *infer_masked_fill(op_infer *ix) {
     WICK_TRY(infer_pointwise(ix));
     const wick_tensor *value = arg_tensor(ix->args, 2);
     if (value && value->ndim)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                          "masked_fill only supports a 0-dimensional value tensor, but got tensor with %d dimension(s).",
-                          value->ndim);
+        return WICK_ERROR(
+            WICK_INVALID_ARGUMENT,
+            "masked_fill only supports a 0-dimensional value tensor, but got tensor with %d dimension(s).",
+            value->ndim);
     ix->compute = ix->outs[0].dtype = wick_tensor_dtype(arg_tensor(ix->args, 0));
     return infer_selected(ix, 1, "mask");
 }
@@ -237,8 +243,8 @@ wick_status *infer_prelu_backward(op_infer *ix) {
 
 /* ---- numbers as tensors ---- */
 wick_tensor *wrap_number(wick_context *pub, const wick_value *v) {
-    static const wick_dtype dtypes[] = {[WICK_TAG_BOOL] = WICK_BOOL, [WICK_TAG_I64] = WICK_I64, [WICK_TAG_F64] = WICK_F64,
-                                        [WICK_TAG_C128] = WICK_C128};
+    static const wick_dtype dtypes[] = {
+        [WICK_TAG_BOOL] = WICK_BOOL, [WICK_TAG_I64] = WICK_I64, [WICK_TAG_F64] = WICK_F64, [WICK_TAG_C128] = WICK_C128};
     context_impl *c = ctx(pub);
     wick_tensor *t, scalar = {.flags = WICK_TENSOR_CONTIGUOUS, .numel = 1, .device = wick_runtime_host(c->rt)};
     wick_status *s = tensor_new_like(c, dtypes[v->tag], &scalar, &t);
@@ -342,8 +348,9 @@ void compose_prelu(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *x = T(0), *weight = T(1);
     wick_dim sizes[WICK_MAX_DIMS], n = wick_numel(weight), channels = x->ndim > 1 ? wick_size(x, 1) : 1;
     if (weight->ndim > 1 || (n != 1 && (x->ndim == 0 || n != channels))) {
-        wick_fail(c, WICK_ERROR(WICK_INVALID_ARGUMENT, "prelu: got %lld weights in %d dimensions, wanted 1 or %lld in 1",
-                                (long long)n, weight->ndim, (long long)channels));
+        wick_fail(c,
+                  WICK_ERROR(WICK_INVALID_ARGUMENT, "prelu: got %lld weights in %d dimensions, wanted 1 or %lld in 1",
+                             (long long)n, weight->ndim, (long long)channels));
         return;
     }
     for (int i = 0; i < x->ndim; ++i) sizes[i] = i == 1 ? n : 1;
@@ -405,8 +412,9 @@ static wick_tensor *as_double(wick_context *c, wick_tensor *t) {
 
 DECOMPOSE(float_power_tensor_tensor, wick_pow(c, as_double(c, T(0)), as_double(c, T(1))))
 DECOMPOSE(float_power_tensor_scalar, wick_pow_scalar(c, as_double(c, T(0)), args[1]))
-DECOMPOSE(float_power_scalar, wick_pow_scalar_base(c, args[0].tag == WICK_TAG_C128 ? args[0] : real(wick_value_as_double(&args[0])),
-                                                   as_double(c, T(1))))
+DECOMPOSE(float_power_scalar,
+          wick_pow_scalar_base(c, args[0].tag == WICK_TAG_C128 ? args[0] : real(wick_value_as_double(&args[0])),
+                               as_double(c, T(1))))
 
 void compose_relu6(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_hardtanh_options o = WICK_HARDTANH_OPTIONS_INIT;

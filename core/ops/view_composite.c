@@ -321,11 +321,10 @@ void compose_split_with_sizes(wick_context *c, const wick_value *args, wick_valu
         start = end;
     }
     if (start != t->sizes[dim])
-        FAIL(
-            ctx(c), INVALID_ARGUMENT,
-            "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at dimension %lld), but "
-            "got split_sizes=%s",
-            (long long)t->sizes[dim], (long long)args[2].as.i, format_sizes(n, sizes, text, sizeof text));
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at dimension %lld), but "
+             "got split_sizes=%s",
+             (long long)t->sizes[dim], (long long)args[2].as.i, format_sizes(n, sizes, text, sizeof text));
     if (!wick_failed(c)) give_list(rets, out, (size_t)n);
 }
 
@@ -398,11 +397,10 @@ static void split_named(wick_context *c, const wick_value *args, wick_value *ret
     if (args[1].tag == WICK_TAG_I64_LIST) return split_indices(c, t, &args[1], dim, rets);
     int64_t sections = args[1].as.i;
     if (sections == 0 || t->sizes[dim] % sections) {
-        FAIL(
-            ctx(c), INVALID_ARGUMENT,
-            "torch.%s attempted to split along dimension %d, but the size of the dimension %lld is not divisible by "
-            "the split_size %lld!",
-            name, dim, (long long)t->sizes[dim], (long long)sections);
+        FAIL(ctx(c), INVALID_ARGUMENT,
+             "torch.%s attempted to split along dimension %d, but the size of the dimension %lld is not divisible by "
+             "the split_size %lld!",
+             name, dim, (long long)t->sizes[dim], (long long)sections);
         return;
     }
     split_sections(c, t, sections, dim, rets);

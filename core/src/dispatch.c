@@ -55,8 +55,7 @@ static bool scan_arguments(context_impl *c, call_frame *f) {
     if (op->device_arg >= 0 && f->args[op->device_arg].tag == WICK_TAG_DEVICE)
         f->device = f->args[op->device_arg].as.device;
     if (!f->device.type) f->device = c->device.type ? c->device : wick_runtime_host(c->rt);
-    if (WICK_UNLIKELY(!f->device.type))
-        return !FAIL(c, UNAVAILABLE, "%s: no device: no backend is loaded", op->name);
+    if (WICK_UNLIKELY(!f->device.type)) return !FAIL(c, UNAVAILABLE, "%s: no device: no backend is loaded", op->name);
     return true;
 }
 
@@ -85,7 +84,8 @@ static bool resolve_lazy(context_impl *c, call_frame *f, int rank) {
         wick_value *v = &args[f->op->tensor_args[k]];
         if (v->tag != WICK_TAG_TENSOR || !(v->as.tensor->flags & (WICK_TENSOR_CONJ | WICK_TENSOR_NEG))) continue;
         if (f->op->mutated_args >> f->op->tensor_args[k] & 1)
-            return !FAIL(c, UNSUPPORTED, "%s: cannot write to a lazily conjugated tensor: resolve it first", f->op->name);
+            return !FAIL(c, UNSUPPORTED, "%s: cannot write to a lazily conjugated tensor: resolve it first",
+                         f->op->name);
         if (!(v->as.tensor = tensor_resolve(c, v->as.tensor))) return false;
     }
     wick_tensor *items[256];
@@ -99,7 +99,8 @@ static bool resolve_lazy(context_impl *c, call_frame *f, int rank) {
         }
         v->as.tensors = items;
     }
-    call_frame below = {f->op, args, f->rets, f->keys & ~(WICK_KEY(CONJUGATE) | WICK_KEY(NEGATIVE)), f->device, NULL, false};
+    call_frame below = {f->op,     args, f->rets, f->keys & ~(WICK_KEY(CONJUGATE) | WICK_KEY(NEGATIVE)),
+                        f->device, NULL, false};
     return dispatch_below(c, &below, rank);
 }
 
@@ -154,8 +155,8 @@ bool dispatch_below(context_impl *c, call_frame *f, int rank) {
 
 /* What two tensors must share to be dense alike: dtype, rank, flags and device lie in eight bytes of the prefix. */
 HOT uint64_t likeness(const wick_tensor *t) {
-    static const wick_tensor any = {.dtype = UINT8_MAX, .ndim = UINT8_MAX, .flags = (uint16_t)~WICK_TENSOR_PARAMETER,
-                                    .device = {-1, -1}};
+    static const wick_tensor any = {
+        .dtype = UINT8_MAX, .ndim = UINT8_MAX, .flags = (uint16_t)~WICK_TENSOR_PARAMETER, .device = {-1, -1}};
     uint64_t bits, mask;
     _Static_assert(offsetof(wick_tensor, device) == offsetof(wick_tensor, dtype) + 4, "dtype, ndim, flags, device");
     memcpy(&bits, &t->dtype, sizeof bits);
@@ -185,7 +186,8 @@ HOT bool scan_dense(call_frame *f) {
         }
         for (int d = 0; d < first->ndim; ++d)
             if (t->sizes[d] != first->sizes[d]) return false;
-        if (WICK_UNLIKELY(t->storage == first->storage) && t != first && f->op->mutated_args) return false; /* overlap? */
+        if (WICK_UNLIKELY(t->storage == first->storage) && t != first && f->op->mutated_args)
+            return false; /* overlap? */
         keys |= t->keys;
     }
     f->keys |= keys;
@@ -242,8 +244,8 @@ static bool value_fits(const op_arg *a, const wick_value *v) {
 }
 
 static const char *type_text(const op_arg *a) {
-    static const char *const names[] = {"Tensor", "Scalar", "int", "float", "bool", "str", "ScalarType", "Layout", "Device",
-                                        "MemoryFormat", "Generator"};
+    static const char *const names[] = {"Tensor",     "Scalar", "int",    "float",        "bool",     "str",
+                                        "ScalarType", "Layout", "Device", "MemoryFormat", "Generator"};
     return names[a->type];
 }
 
@@ -255,7 +257,8 @@ static bool value_is_number(const wick_value *v) {
 /* Copies the caller's arguments, fills in defaults and makes the few conversions that a schema implies. */
 static bool complete(context_impl *c, const op_entry *op, const wick_value *args, int nargs, wick_value *full,
                      int64_t (*singles)[8]) {
-    if (nargs > op->nargs) return !FAIL(c, INVALID_ARGUMENT, "%s: %d arguments, wanted at most %d", op->name, nargs, op->nargs);
+    if (nargs > op->nargs)
+        return !FAIL(c, INVALID_ARGUMENT, "%s: %d arguments, wanted at most %d", op->name, nargs, op->nargs);
     for (int i = 0; i < op->nargs; ++i) {
         const op_arg *a = &op->args[i];
         if (i >= nargs && !a->has_default && !a->optional)
@@ -285,16 +288,19 @@ bool wick_call(wick_context *pub, const wick_op *op, const wick_value *args, int
     if (c->error) return false;
     if (!op) return !FAIL(c, INVALID_ARGUMENT, "wick_call: the operator is NULL: it was not found");
     int returned = op->ret_list ? 1 : op->nrets;
-    if (nrets != returned) return !FAIL(c, INVALID_ARGUMENT, "%s: room for %d returns, wanted %d", op->name, nrets, returned);
+    if (nrets != returned)
+        return !FAIL(c, INVALID_ARGUMENT, "%s: room for %d returns, wanted %d", op->name, nrets, returned);
     return complete(c, op, args, nargs, full, singles) && dispatch(c, op, full, rets);
 }
 
-bool wick_redispatch(wick_context *pub, const wick_op *op, const wick_value *args, int nargs, wick_value *rets, int nrets) {
+bool wick_redispatch(wick_context *pub, const wick_op *op, const wick_value *args, int nargs, wick_value *rets,
+                     int nrets) {
     context_impl *c = ctx(pub);
     if (c->error) return false;
     uint64_t keys = c->redispatch_keys;
     if (!keys) return !FAIL(c, FAILED_PRECONDITION, "wick_redispatch: called outside an interposer and a key handler");
-    if (nargs != op->nargs) return !FAIL(c, INVALID_ARGUMENT, "%s: %d arguments, wanted %d", op->name, nargs, op->nargs);
+    if (nargs != op->nargs)
+        return !FAIL(c, INVALID_ARGUMENT, "%s: %d arguments, wanted %d", op->name, nargs, op->nargs);
     call_frame f = {op, args, rets, c->modes.include_keys, {0, 0}, NULL, false};
     if (!scan_arguments(c, &f)) return false;
     f.keys &= ~c->modes.exclude_keys & keys;

@@ -11,20 +11,20 @@
 
 /* One tensor that a gradient rule wants kept. */
 typedef struct op_save {
-    uint8_t result;  /* 1: a return, 0: an argument */
+    uint8_t result; /* 1: a return, 0: an argument */
     uint8_t index;
-    int8_t only_if;  /* kept only if this argument needs a gradient; -1 always */
-    uint8_t list;    /* the argument is a list */
+    int8_t only_if; /* kept only if this argument needs a gradient; -1 always */
+    uint8_t list;   /* the argument is a list */
 } op_save;
 
 typedef struct wick_op {
     const op_row *def;
     const char *schema; /* the variant's own text */
     op_arg *args, *rets;
-    int16_t id;       /* in op_ids.h */
-    int16_t row;      /* index of the row: kernels and fallback counts */
+    int16_t id;  /* in op_ids.h */
+    int16_t row; /* index of the row: kernels and fallback counts */
     int16_t functional_id;
-    uint8_t variant;  /* op_variant */
+    uint8_t variant; /* op_variant */
     uint8_t nargs, nrets;
     uint8_t base_nargs; /* of the functional variant */
     uint8_t ret_list;
@@ -36,10 +36,10 @@ typedef struct wick_op {
     uint8_t save_count;
     op_save saves[OP_MAX_SAVES];
     uint8_t save_lists, save_results; /* some save is of a list; of a return */
-    uint8_t plain_args; /* every argument is a tensor, none optional: a graph node need not keep them */
-    uint8_t edges[OP_MAX_ARGS]; /* of a tensor argument: its edge, if no argument is a list */
-    uint8_t dense_args; /* POINTWISE, not out=: the first n arguments are its tensors, none optional; else 0 */
-    uint32_t dense_dtypes; /* for which the shape rule of alike tensors is "like the inputs" (or bool) */
+    uint8_t plain_args;               /* every argument is a tensor, none optional: a graph node need not keep them */
+    uint8_t edges[OP_MAX_ARGS];       /* of a tensor argument: its edge, if no argument is a list */
+    uint8_t dense_args;        /* POINTWISE, not out=: the first n arguments are its tensors, none optional; else 0 */
+    uint32_t dense_dtypes;     /* for which the shape rule of alike tensors is "like the inputs" (or bool) */
     uint32_t required_tensors; /* bit i: argument i may not be None */
     uint32_t mutated_args;     /* bit i: argument i is written to */
     char name[96];             /* "add_.Tensor" */
@@ -50,7 +50,7 @@ struct op_table {
     op_entry *entries;
     int count, rows;
     const op_entry **by_name; /* sorted */
-    op_arg *arena; /* every entry's args and rets */
+    op_arg *arena;            /* every entry's args and rets */
 };
 
 wick_status *op_table_create(wick_runtime *rt, const op_table **out);

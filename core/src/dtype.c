@@ -27,7 +27,8 @@ wick_dtype wick_dtype_parse(const char *name) {
     static const struct {
         const char *name;
         wick_dtype dtype;
-    } aliases[] = {{"float", WICK_F32}, {"double", WICK_F64}, {"half", WICK_F16}, {"long", WICK_I64}, {"int", WICK_I32}};
+    } aliases[] = {
+        {"float", WICK_F32}, {"double", WICK_F64}, {"half", WICK_F16}, {"long", WICK_I64}, {"int", WICK_I32}};
     if (!name) return WICK_DTYPE_NONE;
     for (int d = 1; d < WICK_DTYPE_COUNT; ++d) {
         const wick_dtype_info *i = &infos[d];

@@ -18,7 +18,7 @@ static const kernel_slot *find_kernel(wick_runtime *rt, wick_device device, cons
 bool kernel_exists(wick_runtime *rt, wick_device device, const op_entry *op) { return find_kernel(rt, device, op); }
 
 HOT wick_status *slot_run(context_impl *c, const kernel_slot *slot, const op_entry *op, wick_device device,
-                             const wick_value *values, int nargs, int nouts, wick_dtype compute, uint32_t flags) {
+                          const wick_value *values, int nargs, int nouts, wick_dtype compute, uint32_t flags) {
     wick_kernel_call call;
     call.struct_size = sizeof call;
     call.nargs = (uint16_t)nargs;
@@ -137,7 +137,8 @@ static bool same_sizes(const wick_tensor *t, const op_meta *m) {
  * another order. What is too hard to tell counts as apart. */
 static bool overlaps_partly(const wick_tensor *target, const wick_tensor *in) {
     if (!wick_shares_storage(target, in) || !geometry_dense(target) || !geometry_dense(in)) return false;
-    int64_t size = (int64_t)wick_dtype_bytes((wick_dtype)target->dtype), in_size = (int64_t)wick_dtype_bytes((wick_dtype)in->dtype);
+    int64_t size = (int64_t)wick_dtype_bytes((wick_dtype)target->dtype),
+            in_size = (int64_t)wick_dtype_bytes((wick_dtype)in->dtype);
     int64_t begin = target->offset * size, end = begin + target->numel * size;
     int64_t in_begin = in->offset * in_size, in_end = in_begin + in->numel * in_size;
     if (begin == in_begin && end == in_end)
@@ -150,10 +151,11 @@ static wick_status *check_inputs_apart(const execution *x, const wick_tensor *ta
     for (int k = 0; k < op->tensor_arg_count && op->def->flags & POINTWISE; ++k) {
         const wick_tensor *in = op->tensor_args[k] < op->base_nargs ? arg_tensor(x->f->args, op->tensor_args[k]) : NULL;
         if (in && in != target && overlaps_partly(target, in))
-            return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                              "%s: unsupported operation: some elements of the input tensor and the written-to tensor refer "
-                              "to a single memory location. Please clone() the tensor before performing the operation.",
-                              op->name);
+            return WICK_ERROR(
+                WICK_INVALID_ARGUMENT,
+                "%s: unsupported operation: some elements of the input tensor and the written-to tensor refer "
+                "to a single memory location. Please clone() the tensor before performing the operation.",
+                op->name);
     }
     return NULL;
 }
@@ -163,8 +165,8 @@ static wick_status *check_target(execution *x, wick_tensor *t, const op_meta *m)
     const op_entry *op = x->f->op;
     char a[SIZES_TEXT], b[SIZES_TEXT];
     if (!wick_dtype_can_cast(m->dtype, (wick_dtype)t->dtype))
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "%s: result type %s can't be cast to the desired output type %s", op->name,
-                          wick_dtype_name(m->dtype), wick_dtype_name((wick_dtype)t->dtype));
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "%s: result type %s can't be cast to the desired output type %s",
+                          op->name, wick_dtype_name(m->dtype), wick_dtype_name((wick_dtype)t->dtype));
     if (!same_sizes(t, m)) {
         if (op->variant != VARIANT_OUT)
             return WICK_ERROR(WICK_INVALID_ARGUMENT, "%s: output with shape %s doesn't match the broadcast shape %s",
@@ -204,7 +206,8 @@ static wick_status *prepare_output(execution *x, int i) {
         *v = wick_value_tensor(target);
         return NULL;
     }
-    WICK_TRY(tensor_new(x->c, m->dtype, m->ndim, m->sizes, m->has_strides ? m->strides : NULL, x->f->device, &x->fresh[i]));
+    WICK_TRY(
+        tensor_new(x->c, m->dtype, m->ndim, m->sizes, m->has_strides ? m->strides : NULL, x->f->device, &x->fresh[i]));
     *v = wick_value_tensor(x->fresh[i]);
     return NULL;
 }
@@ -309,8 +312,8 @@ static bool no_kernel(execution *x) {
     if (find_kernel(x->c->rt, x->f->device, x->f->op))
         return !FAIL(x->c, UNSUPPORTED, "%s is not implemented for dtype %s on device %s", op,
                      wick_dtype_name(shown_dtype(x)), device);
-    return !FAIL(x->c, UNSUPPORTED, "%s has no kernel on device %s, no decomposition, and its fallback policy is error", op,
-                 device);
+    return !FAIL(x->c, UNSUPPORTED, "%s has no kernel on device %s, no decomposition, and its fallback policy is error",
+                 op, device);
 }
 
 /* Not for rows that write to lists: their results would stay on the host. */
@@ -385,8 +388,10 @@ static bool run_on_host(execution *x) {
         if (rets[i].tag == WICK_TAG_TENSOR) ok = !fail(c, bring_back(x, i, rets[i].as.tensor));
     scope_close(c, scope);
     for (int i = 0; i < x->nouts; ++i) {
-        if (ok && x->fresh[i]) scope_own(c, x->fresh[i]);
-        else if (x->fresh[i]) tensor_release(impl(x->fresh[i]), c);
+        if (ok && x->fresh[i])
+            scope_own(c, x->fresh[i]);
+        else if (x->fresh[i])
+            tensor_release(impl(x->fresh[i]), c);
         x->f->rets[i] = wick_value_tensor(x->fresh[i] ? x->fresh[i] : x->targets[i]);
     }
     return ok && !c->error;
@@ -460,9 +465,10 @@ static bool execute_view(context_impl *c, call_frame *f) {
         f->rets[0] = wick_value_tensor(self);
         return true;
     }
-    uint16_t flags = (uint16_t)((self->flags & (WICK_TENSOR_CONJ | WICK_TENSOR_NEG | WICK_TENSOR_INFERENCE)) ^ g.flip_flags);
-    s = tensor_new_view(c, self->storage, g.dtype ? g.dtype : (wick_dtype)self->dtype, g.ndim, g.sizes, g.strides, g.offset,
-                        flags, &out);
+    uint16_t flags =
+        (uint16_t)((self->flags & (WICK_TENSOR_CONJ | WICK_TENSOR_NEG | WICK_TENSOR_INFERENCE)) ^ g.flip_flags);
+    s = tensor_new_view(c, self->storage, g.dtype ? g.dtype : (wick_dtype)self->dtype, g.ndim, g.sizes, g.strides,
+                        g.offset, flags, &out);
     if (fail(c, s)) return false;
     if (!(op->def->flags & NOT_DIFFERENTIABLE)) view_track(c, impl(out), impl(self));
     f->rets[0] = wick_value_tensor(out);
@@ -472,9 +478,11 @@ static bool execute_view(context_impl *c, call_frame *f) {
 /* ---- decompositions ---- */
 /* A result of the functional form goes where the in-place or out form wants it. */
 static bool store_result(context_impl *c, call_frame *f, int i, wick_tensor *result) {
-    wick_tensor *target = f->op->variant == VARIANT_OUT ? arg_tensor(f->args, f->op->base_nargs + i) : arg_tensor(f->args, 0);
+    wick_tensor *target =
+        f->op->variant == VARIANT_OUT ? arg_tensor(f->args, f->op->base_nargs + i) : arg_tensor(f->args, 0);
     char a[SIZES_TEXT], b[SIZES_TEXT];
-    bool same = target->ndim == result->ndim && !memcmp(target->sizes, result->sizes, sizeof *target->sizes * target->ndim);
+    bool same =
+        target->ndim == result->ndim && !memcmp(target->sizes, result->sizes, sizeof *target->sizes * target->ndim);
     if (!wick_dtype_can_cast((wick_dtype)result->dtype, (wick_dtype)target->dtype))
         return !FAIL(c, INVALID_ARGUMENT, "%s: result type %s can't be cast to the desired output type %s", f->op->name,
                      wick_dtype_name((wick_dtype)result->dtype), wick_dtype_name((wick_dtype)target->dtype));
@@ -500,8 +508,10 @@ static bool hand_list_outward(context_impl *c, call_frame *f, const wick_value *
     scope_close(c, scope);
     wick_tensor **array = kept ? scope_array(c, count) : NULL;
     for (uint32_t i = 0; kept && i < count; ++i) {
-        if (array) array[i] = scope_own(c, kept[i]);
-        else tensor_release(impl(kept[i]), c);
+        if (array)
+            array[i] = scope_own(c, kept[i]);
+        else
+            tensor_release(impl(kept[i]), c);
     }
     rt_free(c->rt, kept);
     if (!array) return !FAIL(c, OUT_OF_MEMORY, "%s: cannot return %u tensors", f->op->name, count);

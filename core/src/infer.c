@@ -16,8 +16,10 @@ static bool promote_into(wick_dtype *into, wick_dtype d) {
 static bool see(result_type *r, const wick_tensor *t, wick_dtype floating) {
     wick_dtype d = (wick_dtype)t->dtype;
     if (t->flags & WICK_TENSOR_WRAPPED_NUMBER) {
-        if (wick_dtype_is_complex(d)) d = floating == WICK_F64 ? WICK_C128 : WICK_C64;
-        else if (wick_dtype_is_floating(d)) d = floating;
+        if (wick_dtype_is_complex(d))
+            d = floating == WICK_F64 ? WICK_C128 : WICK_C64;
+        else if (wick_dtype_is_floating(d))
+            d = floating;
         return promote_into(&r->wrapped, d);
     }
     return promote_into(t->ndim ? &r->dims : &r->zeros, d);
@@ -79,8 +81,9 @@ wick_status *infer_broadcast(int *ndim, wick_dim *sizes, int b_ndim, const wick_
 wick_status *wrap_dim(int64_t dim, int ndim, int *out) {
     int range = ndim ? ndim : 1;
     if (dim < -range || dim >= range)
-        return WICK_ERROR(WICK_OUT_OF_RANGE, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
-                          -range, range - 1, (long long)dim);
+        return WICK_ERROR(WICK_OUT_OF_RANGE,
+                          "Dimension out of range (expected to be in range of [%d, %d], but got %lld)", -range,
+                          range - 1, (long long)dim);
     *out = (int)(dim < 0 ? dim + range : dim);
     return NULL;
 }
@@ -142,6 +145,8 @@ wick_status *infer_pointwise(op_infer *ix) {
     WICK_TRY(infer_elementwise_shape(ix, &ix->outs[0]));
     WICK_TRY(infer_result_type(ix, &ix->compute));
     if ((flags & PROMOTE_FLOAT) && ix->compute < WICK_F16) ix->compute = ctx(ix->c)->dtype;
-    ix->outs[0].dtype = flags & BOOL_RESULT ? WICK_BOOL : flags & REAL_RESULT ? dtype_to_real(ix->compute) : ix->compute;
+    ix->outs[0].dtype = flags & BOOL_RESULT   ? WICK_BOOL
+                        : flags & REAL_RESULT ? dtype_to_real(ix->compute)
+                                              : ix->compute;
     return NULL;
 }

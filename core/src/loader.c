@@ -101,7 +101,8 @@ wick_status *host_register_key(wick_registrar *registrar, int rank, wick_key_han
         return WICK_ERROR(WICK_INVALID_ARGUMENT, "register_key: got rank %d, wanted %d to 63 and a handler", rank,
                           WICK_RANK_DENSE + 1);
     if (key_owner(rank))
-        return WICK_ERROR(WICK_FAILED_PRECONDITION, "register_key: rank %d is the core's own %s", rank, key_owner(rank));
+        return WICK_ERROR(WICK_FAILED_PRECONDITION, "register_key: rank %d is the core's own %s", rank,
+                          key_owner(rank));
     if (registrar->key_count == REGISTERED_KEYS)
         return WICK_ERROR(WICK_OUT_OF_RANGE, "register_key: more than %d keys", REGISTERED_KEYS);
     registrar->keys[registrar->key_count++] = (registered_key){rank, handler, instance};
@@ -306,7 +307,9 @@ static wick_status *step_create(attempt *a) {
     p->registrar.open = false;
     if (WICK_HAS(a->desc, wick_plugin_desc, destroy)) p->destroy = a->desc->destroy;
     WICK_TRY(check_own_keys(a));
-    return p->registrar.backend || p->registrar.key_count ? NULL : WICK_ERROR(WICK_FAILED_PRECONDITION, "create registered nothing");
+    return p->registrar.backend || p->registrar.key_count
+               ? NULL
+               : WICK_ERROR(WICK_FAILED_PRECONDITION, "create registered nothing");
 }
 
 static wick_status *check_memory(const wick_backend *backend, void *instance) {

@@ -42,8 +42,8 @@ typedef struct op_view_geometry {
     int ndim;
     wick_dim sizes[WICK_MAX_DIMS];
     wick_dim strides[WICK_MAX_DIMS];
-    int64_t offset;   /* absolute, in elements of the result's dtype */
-    wick_dtype dtype; /* NONE: self's */
+    int64_t offset;      /* absolute, in elements of the result's dtype */
+    wick_dtype dtype;    /* NONE: self's */
     uint32_t flip_flags; /* WICK_TENSOR_CONJ / NEG to toggle */
 } op_view_geometry;
 /* A view rule: argument 0 is the viewed tensor. */
@@ -53,22 +53,22 @@ typedef struct backward_call backward_call; /* autograd/rule.h */
 typedef void (*op_grad_fn)(backward_call *b);
 
 enum op_flag {
-    POINTWISE = 1 << 0,     /* elementwise over broadcast tensor arguments */
-    INPLACE = 1 << 1,       /* derive name_ */
-    OUT = 1 << 2,           /* derive name.out */
-    DYNAMIC_SHAPE = 1 << 3, /* the kernel sets its outputs' shapes */
-    RANDOM = 1 << 4,        /* advances the generator by ceil(numel(out0) / 4) */
-    NO_FALLBACK = 1 << 5,   /* not safe to run on the host in another device's place */
-    UNDEFINED_GRAD = 1 << 6,/* the rule handles undefined (NULL) output gradients itself */
-    MIXED_DEVICE = 1 << 7,  /* tensor arguments may live on different devices */
-    MUTATES = 1 << 8,       /* the schema itself is in-place (copy_, zero_) */
-    FACTORY = 1 << 9,       /* no tensor argument decides the device */
+    POINTWISE = 1 << 0,           /* elementwise over broadcast tensor arguments */
+    INPLACE = 1 << 1,             /* derive name_ */
+    OUT = 1 << 2,                 /* derive name.out */
+    DYNAMIC_SHAPE = 1 << 3,       /* the kernel sets its outputs' shapes */
+    RANDOM = 1 << 4,              /* advances the generator by ceil(numel(out0) / 4) */
+    NO_FALLBACK = 1 << 5,         /* not safe to run on the host in another device's place */
+    UNDEFINED_GRAD = 1 << 6,      /* the rule handles undefined (NULL) output gradients itself */
+    MIXED_DEVICE = 1 << 7,        /* tensor arguments may live on different devices */
+    MUTATES = 1 << 8,             /* the schema itself is in-place (copy_, zero_) */
+    FACTORY = 1 << 9,             /* no tensor argument decides the device */
     NOT_DIFFERENTIABLE = 1 << 10, /* outputs never require grad */
-    CONJ_OK = 1 << 11,      /* understands lazily conjugated / negated inputs */
-    FLOAT_FAST = 1 << 12,    /* POINTWISE: for floating inputs .infer does no more than the flags say */
-    PROMOTE_FLOAT = 1 << 13, /* POINTWISE: integral inputs compute in the default floating dtype */
-    BOOL_RESULT = 1 << 14,   /* POINTWISE: computes in the common dtype, returns bool */
-    REAL_RESULT = 1 << 15    /* POINTWISE: a complex input gives a real result of its precision */
+    CONJ_OK = 1 << 11,            /* understands lazily conjugated / negated inputs */
+    FLOAT_FAST = 1 << 12,         /* POINTWISE: for floating inputs .infer does no more than the flags say */
+    PROMOTE_FLOAT = 1 << 13,      /* POINTWISE: integral inputs compute in the default floating dtype */
+    BOOL_RESULT = 1 << 14,        /* POINTWISE: computes in the common dtype, returns bool */
+    REAL_RESULT = 1 << 15         /* POINTWISE: a complex input gives a real result of its precision */
 };
 
 typedef struct op_row {
@@ -87,22 +87,31 @@ typedef struct op_row {
 
 /* ---- the schema, parsed (src/schema.c) ---- */
 typedef enum op_type {
-    TYPE_TENSOR, TYPE_SCALAR, TYPE_INT, TYPE_FLOAT, TYPE_BOOL, TYPE_STRING, TYPE_DTYPE, TYPE_LAYOUT, TYPE_DEVICE,
-    TYPE_MEMORY_FORMAT, TYPE_GENERATOR
+    TYPE_TENSOR,
+    TYPE_SCALAR,
+    TYPE_INT,
+    TYPE_FLOAT,
+    TYPE_BOOL,
+    TYPE_STRING,
+    TYPE_DTYPE,
+    TYPE_LAYOUT,
+    TYPE_DEVICE,
+    TYPE_MEMORY_FORMAT,
+    TYPE_GENERATOR
 } op_type;
 
 typedef struct op_arg {
     char name[32];
-    uint8_t type;     /* op_type */
-    uint8_t optional; /* T? */
-    uint8_t list;     /* T[] */
+    uint8_t type;                /* op_type */
+    uint8_t optional;            /* T? */
+    uint8_t list;                /* T[] */
     uint8_t list_optional_items; /* T?[] */
     uint8_t kwarg_only;
     uint8_t has_default;
-    uint8_t alias;    /* a letter of the alias set, 0 none */
-    uint8_t mutated;  /* Tensor(a!) */
-    uint8_t wildcard; /* Tensor(a -> *): the results are views of it */
-    uint8_t symbolic; /* written SymInt: may carry a symbolic size */
+    uint8_t alias;     /* a letter of the alias set, 0 none */
+    uint8_t mutated;   /* Tensor(a!) */
+    uint8_t wildcard;  /* Tensor(a -> *): the results are views of it */
+    uint8_t symbolic;  /* written SymInt: may carry a symbolic size */
     int32_t list_size; /* T[n]: a single item stands for n; 0: free */
     wick_value dflt;   /* valid if has_default; lists and strings are owned by the schema */
 } op_arg;
@@ -111,7 +120,7 @@ typedef struct op_schema {
     char name[64];     /* "add" */
     char overload[32]; /* "Tensor", "" */
     int nargs, nrets;
-    bool ret_list;     /* -> Tensor[] */
+    bool ret_list; /* -> Tensor[] */
     op_arg args[OP_MAX_ARGS];
     op_arg rets[OP_MAX_RETS]; /* name (may be ""), alias, mutated, type */
 } op_schema;

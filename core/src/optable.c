@@ -14,9 +14,7 @@ typedef struct builder {
     size_t arena_used, arena_capacity;
 } builder;
 
-static int variants_of(const op_row *row) {
-    return 1 + !!(row->flags & INPLACE) + !!(row->flags & OUT);
-}
+static int variants_of(const op_row *row) { return 1 + !!(row->flags & INPLACE) + !!(row->flags & OUT); }
 
 static void classify_args(op_entry *e) {
     e->device_arg = e->mutated_arg = -1;
@@ -42,8 +40,9 @@ static uint32_t dense_dtypes(const op_row *row, op_variant variant) {
     uint32_t mask = 0;
     if (variant == VARIANT_INPLACE && row->flags & BOOL_RESULT) return 0;
     for (int d = WICK_DTYPE_NONE + 1; d < WICK_DTYPE_COUNT; ++d) {
-        bool plain = wick_dtype_is_floating((wick_dtype)d) ? !row->infer || row->flags & FLOAT_FAST
-                                                           : !row->infer && !(row->flags & (PROMOTE_FLOAT | REAL_RESULT));
+        bool plain = wick_dtype_is_floating((wick_dtype)d)
+                         ? !row->infer || row->flags & FLOAT_FAST
+                         : !row->infer && !(row->flags & (PROMOTE_FLOAT | REAL_RESULT));
         if (plain) mask |= WICK_DTYPE_BIT(d);
     }
     return mask;
@@ -54,8 +53,7 @@ static void classify_call(op_entry *e) {
     const op_row *row = e->def;
     bool leading = row->flags & POINTWISE && !(row->flags & MUTATES) && row->kind != WICK_OP_IMPLICIT &&
                    e->variant != VARIANT_OUT && e->nrets == 1 && !e->list_arg_count;
-    for (int k = 0; k < e->tensor_arg_count; ++k)
-        leading &= e->tensor_args[k] == k && (e->required_tensors >> k & 1);
+    for (int k = 0; k < e->tensor_arg_count; ++k) leading &= e->tensor_args[k] == k && (e->required_tensors >> k & 1);
     e->dense_args = leading ? e->tensor_arg_count : 0;
     e->dense_dtypes = dense_dtypes(row, (op_variant)e->variant);
     e->plain_args = e->required_tensors == (UINT32_C(1) << e->nargs) - 1;
@@ -130,7 +128,8 @@ static op_arg *arena_copy(builder *b, const op_arg *args, int n) {
     return copy;
 }
 
-static wick_status *add_entry(builder *b, const op_schema *schema, const op_row *row, int row_index, op_variant variant) {
+static wick_status *add_entry(builder *b, const op_schema *schema, const op_row *row, int row_index,
+                              op_variant variant) {
     op_entry *e = &b->table->entries[b->table->count];
     e->def = row;
     e->id = (int16_t)b->table->count++;
@@ -260,8 +259,8 @@ const wick_op *wick_op_at(wick_runtime *rt, int index) {
 
 void wick_op_describe(const wick_op *op, wick_op_info *out) {
     bool composite = op_is_transparent(op->def) && !(op->def->flags & NOT_DIFFERENTIABLE);
-    *out = (wick_op_info){sizeof *out, op->def->flags, op->def->kind, op->name, op->schema,
-                          op->nargs, op->nrets, op->def->grad || composite};
+    *out = (wick_op_info){sizeof *out, op->def->flags, op->def->kind, op->name,
+                          op->schema,  op->nargs,      op->nrets,     op->def->grad || composite};
 }
 
 int wick_op_argument(const wick_op *op, const char *name) { return find_arg(op, name, strlen(name)); }

@@ -113,8 +113,8 @@ void runtime_on_shutdown(wick_runtime *rt, void (*destroy_fn)(void *instance), v
 
 /* One block holds the record and its strings. */
 void runtime_record_backend(wick_runtime *rt, const wick_backend_info *info) {
-    const char *const texts[] = {info->name, info->device, info->path, info->version, info->stage, info->reason,
-                                 info->tried};
+    const char *const texts[] = {info->name,  info->device, info->path, info->version,
+                                 info->stage, info->reason, info->tried};
     size_t bytes = sizeof *info;
     for (int i = 0; i < ARRAY_COUNT(texts); ++i) bytes += strlen(texts[i] ? texts[i] : "") + 1;
     wick_backend_info *copy = rt_alloc(rt, bytes);
@@ -125,8 +125,8 @@ void runtime_record_backend(wick_runtime *rt, const wick_backend_info *info) {
     *copy = *info;
     copy->struct_size = sizeof *copy;
     char *end = (char *)(copy + 1);
-    const char **fields[] = {&copy->name, &copy->device, &copy->path, &copy->version, &copy->stage, &copy->reason,
-                             &copy->tried};
+    const char **fields[] = {&copy->name,  &copy->device, &copy->path, &copy->version,
+                             &copy->stage, &copy->reason, &copy->tried};
     for (int i = 0; i < ARRAY_COUNT(texts); ++i) {
         *fields[i] = end;
         end = stpcpy(end, texts[i] ? texts[i] : "") + 1;
@@ -205,7 +205,8 @@ static wick_status *publish(wick_runtime *rt, device_type *type, int *out_device
             return NULL;
         }
         if (!strcmp(other->name, type->name))
-            return WICK_ERROR(WICK_FAILED_PRECONDITION, "device name %s is already served by another backend", type->name);
+            return WICK_ERROR(WICK_FAILED_PRECONDITION, "device name %s is already served by another backend",
+                              type->name);
     }
     return WICK_ERROR(WICK_OUT_OF_RANGE, "more than %d device types", WICK_DEVICE_TYPE_LIMIT - 2);
 }
@@ -265,8 +266,7 @@ wick_status *wick_runtime_device(wick_runtime *rt, const char *name, wick_device
             return WICK_ERROR(WICK_INVALID_ARGUMENT, "device \"%s\": wanted NAME or NAME:INDEX", name);
     }
     int count = type == WICK_DEVICE_TYPE_META ? 1 : rt_device(rt, type)->count;
-    if (index < 0 || index >= count)
-        return WICK_ERROR(WICK_OUT_OF_RANGE, "device \"%s\": there are %d", name, count);
+    if (index < 0 || index >= count) return WICK_ERROR(WICK_OUT_OF_RANGE, "device \"%s\": there are %d", name, count);
     *out = (wick_device){(int16_t)type, (int16_t)index};
     return NULL;
 }
@@ -285,7 +285,8 @@ wick_status *wick_device_query(wick_runtime *rt, wick_device device, wick_device
     device_type *type = rt_device(rt, device.type);
     char name[64];
     if (!type || device.index < 0 || device.index >= type->count)
-        return WICK_ERROR(WICK_NOT_FOUND, "no device %s:%d", wick_device_format(rt, device, name, sizeof name), device.index);
+        return WICK_ERROR(WICK_NOT_FOUND, "no device %s:%d", wick_device_format(rt, device, name, sizeof name),
+                          device.index);
     memset(out, 0, sizeof *out);
     out->struct_size = sizeof *out;
     out->index = device.index;

@@ -17,7 +17,7 @@
 /* The steps of every call: each is small, and together they must cost nanoseconds. */
 #define HOT static inline __attribute__((always_inline))
 
-typedef struct op_table op_table;       /* dispatch.h */
+typedef struct op_table op_table;         /* dispatch.h */
 typedef struct memory_cache memory_cache; /* memory.h */
 typedef struct autograd_extra autograd_extra;
 typedef struct context_impl context_impl;
@@ -45,7 +45,7 @@ typedef struct device_type {
     fallback_policy fallback;
     bool host, addressable;
     char name[32];
-    kernel_slot *kernels; /* indexed by row */
+    kernel_slot *kernels;        /* indexed by row */
     _Atomic uint64_t *fallbacks; /* indexed by row */
 } device_type;
 
@@ -75,7 +75,7 @@ struct wick_runtime {
     int backend_count;
     shutdown_entry shutdown[WICK_DEVICE_TYPE_LIMIT];
     int shutdown_count;
-    pthread_mutex_t accumulate_lock; /* leaf gradients */
+    pthread_mutex_t accumulate_lock;     /* leaf gradients */
     _Atomic(key_handler *) handlers[64]; /* what plugins registered, by rank */
     _Atomic int64_t hook_ids;            /* the newest */
 };
@@ -95,7 +95,8 @@ char *rt_strdup(wick_runtime *rt, const char *text);
 bool rt_grow(wick_runtime *rt, void **items, size_t *capacity, size_t count, size_t item);
 void runtime_drop(wick_runtime *rt); /* the last reference ends it */
 static inline device_type *rt_device(wick_runtime *rt, int type) {
-    return (unsigned)type < WICK_DEVICE_TYPE_LIMIT ? atomic_load_explicit(&rt->devices[type], memory_order_acquire) : NULL;
+    return (unsigned)type < WICK_DEVICE_TYPE_LIMIT ? atomic_load_explicit(&rt->devices[type], memory_order_acquire)
+                                                   : NULL;
 }
 void rt_log(wick_runtime *rt, wick_log_level level, const char *format, ...) WICK_PRINTF(3, 4);
 
@@ -135,9 +136,9 @@ typedef struct tensor_impl {
     wick_runtime *rt;
     wick_node *grad_fn; /* of a non-leaf; owned */
     uint32_t output_nr;
-    uint32_t dims_capacity; /* 0: inline */
-    uint64_t attr_version;  /* of a view: the version for which grad_fn is right */
-    autograd_extra *extra;  /* gradient, hooks, accumulator: rarely there; read through extra_of */
+    uint32_t dims_capacity;   /* 0: inline */
+    uint64_t attr_version;    /* of a view: the version for which grad_fn is right */
+    autograd_extra *extra;    /* gradient, hooks, accumulator: rarely there; read through extra_of */
     struct tensor_impl *base; /* of a view; owned */
     wick_dim dims[2 * TENSOR_INLINE_DIMS];
 } tensor_impl;
@@ -228,18 +229,18 @@ struct context_impl {
     uint64_t children; /* contexts forked from this one: each has its part of the random numbers */
     interposer interposers[2][INTERPOSER_LIMIT];
     int interposer_count[2];
-    int interposer_cursor[2];  /* next one to run, while a call passes through the stack */
-    uint64_t redispatch_keys;  /* what wick_redispatch may still visit, inside a handler */
+    int interposer_cursor[2]; /* next one to run, while a call passes through the stack */
+    uint64_t redispatch_keys; /* what wick_redispatch may still visit, inside a handler */
     wick_saved_hooks saved_hooks[SAVED_HOOKS_LIMIT];
     int saved_hooks_count;
     workspace workspaces[WORKSPACES]; /* kernels' scratch memory, kept between calls */
     int workspaces_used;              /* by the kernels that run now */
-    uint64_t sequence; /* of the newest graph node */
-    engine_task *task;           /* the backward pass that runs */
-    engine_task *engine_scratch; /* a finished one, for its arrays */
-    wick_node *running;          /* the node that runs */
-    struct scope_array *arrays; /* tensor lists handed to the caller */
-    context_impl *next, **link; /* in rt->contexts */
+    uint64_t sequence;                /* of the newest graph node */
+    engine_task *task;                /* the backward pass that runs */
+    engine_task *engine_scratch;      /* a finished one, for its arrays */
+    wick_node *running;               /* the node that runs */
+    struct scope_array *arrays;       /* tensor lists handed to the caller */
+    context_impl *next, **link;       /* in rt->contexts */
 };
 
 static inline context_impl *ctx(wick_context *c) { return (context_impl *)c; }

@@ -22,7 +22,8 @@ static const char *base_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-static wick_status *make(wick_code code, wick_status *cause, const char *file, int line, const char *format, va_list args) {
+static wick_status *make(wick_code code, wick_status *cause, const char *file, int line, const char *format,
+                         va_list args) {
     va_list again;
     va_copy(again, args);
     int length = vsnprintf(NULL, 0, format, args);

@@ -43,8 +43,8 @@ wick_status *geometry_check(int ndim, const wick_dim *sizes, int64_t *out_numel,
     bool empty = false;
     for (int i = ndim - 1; i >= 0; --i) {
         if (sizes[i] < 0)
-            return WICK_ERROR(WICK_INVALID_ARGUMENT, "size %lld at dimension %d of %s is negative", (long long)sizes[i], i,
-                              format_sizes(ndim, sizes, text, sizeof text));
+            return WICK_ERROR(WICK_INVALID_ARGUMENT, "size %lld at dimension %d of %s is negative", (long long)sizes[i],
+                              i, format_sizes(ndim, sizes, text, sizeof text));
         if (strides) strides[i] = step;
         empty |= sizes[i] == 0;
         step = wick_dim_mul(step, sizes[i] ? sizes[i] : 1);
@@ -139,12 +139,18 @@ HOT void storage_init(storage_impl *s, wick_runtime *rt, wick_device device) {
 HOT uint64_t keys_of(uint16_t flags) {
     if (WICK_LIKELY(!(flags & (WICK_TENSOR_CONJ | WICK_TENSOR_NEG | WICK_TENSOR_INFERENCE)))) return WICK_KEY(DENSE);
     return WICK_KEY(DENSE) | (flags & WICK_TENSOR_CONJ ? WICK_KEY(CONJUGATE) : 0) |
-           (flags & WICK_TENSOR_NEG ? WICK_KEY(NEGATIVE) : 0) | (flags & WICK_TENSOR_INFERENCE ? WICK_KEY(TRACKING) : 0);
+           (flags & WICK_TENSOR_NEG ? WICK_KEY(NEGATIVE) : 0) |
+           (flags & WICK_TENSOR_INFERENCE ? WICK_KEY(TRACKING) : 0);
 }
 
 HOT void tensor_init(tensor_impl *t, wick_runtime *rt, wick_dtype dtype, wick_storage *storage, uint16_t flags) {
-    t->pub = (wick_tensor){.struct_size = sizeof(wick_tensor), .dtype = (uint8_t)dtype, .flags = flags,
-                           .device = storage->device, .layout = WICK_STRIDED, .keys = keys_of(flags), .storage = storage};
+    t->pub = (wick_tensor){.struct_size = sizeof(wick_tensor),
+                           .dtype = (uint8_t)dtype,
+                           .flags = flags,
+                           .device = storage->device,
+                           .layout = WICK_STRIDED,
+                           .keys = keys_of(flags),
+                           .storage = storage};
     atomic_init(&t->references, 1);
     t->requires_grad = t->in_block = t->retains_grad = t->view_mode = 0;
     t->rt = rt;
@@ -163,7 +169,8 @@ static wick_status *data_allocate(context_impl *c, storage_impl *s, uint64_t byt
         return NULL;
     }
     if (!type || d.index < 0 || d.index >= type->count)
-        return WICK_ERROR(WICK_UNAVAILABLE, "no device of type %d, index %d: no loaded backend serves it", d.type, d.index);
+        return WICK_ERROR(WICK_UNAVAILABLE, "no device of type %d, index %d: no loaded backend serves it", d.type,
+                          d.index);
     WICK_TRY(memory_allocate(type->caches[d.index], bytes, &s->pub.memory));
     s->owns = STORAGE_CACHED;
     return NULL;
@@ -239,8 +246,8 @@ wick_status *tensor_new_view(context_impl *c, wick_storage *storage, wick_dtype 
     tensor_impl *t = block_take(c, sizeof *t);
     if (!t) return WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate a tensor");
     tensor_init(t, c->rt, dtype, storage, flags);
-    wick_status *s = strides ? geometry_store(t, ndim, sizes, strides, offset)
-                             : tensor_set_geometry(t, ndim, sizes, NULL, offset);
+    wick_status *s =
+        strides ? geometry_store(t, ndim, sizes, strides, offset) : tensor_set_geometry(t, ndim, sizes, NULL, offset);
     if (s) {
         block_give(c->rt, c, t, true);
         return s;
@@ -354,7 +361,8 @@ wick_status *storage_resize(context_impl *c, wick_storage *pub, uint64_t bytes) 
         if (type->addressable) {
             memcpy(grown.pub.memory.data, pub->memory.data, kept);
         } else {
-            wick_status *st = type->memory->copy(type->instance, pub->device.index, &grown.pub.memory, 0, &pub->memory, 0, kept);
+            wick_status *st =
+                type->memory->copy(type->instance, pub->device.index, &grown.pub.memory, 0, &pub->memory, 0, kept);
             if (st) {
                 data_release(&grown);
                 return st;

@@ -53,8 +53,8 @@ WICK_API bool wick_queue_callback(wick_context *c, void (*fn)(void *user, wick_c
  * Innermost pair only. */
 typedef struct wick_saved_hooks {
     uint32_t struct_size;
-    void *(*pack)(void *user, wick_context *c, wick_tensor *t);         /* returns a token */
-    wick_tensor *(*unpack)(void *user, wick_context *c, void *token);   /* scope-owned */
+    void *(*pack)(void *user, wick_context *c, wick_tensor *t);       /* returns a token */
+    wick_tensor *(*unpack)(void *user, wick_context *c, void *token); /* scope-owned */
     void (*release)(void *user, void *token);
     void *user;
 } wick_saved_hooks;
@@ -98,7 +98,8 @@ WICK_API bool wick_function_needs_input_grad(wick_function_call *call, int i);
 
 /* ---- checks ---- */
 /* Compares analytical with numerical derivatives; inputs should be F64 (or C128). fn fills outputs (scope-owned). */
-typedef bool (*wick_check_fn)(void *user, wick_context *c, wick_tensor *const *inputs, int n, wick_tensor **outputs, int m);
+typedef bool (*wick_check_fn)(void *user, wick_context *c, wick_tensor *const *inputs, int n, wick_tensor **outputs,
+                              int m);
 WICK_API WICK_MUST_USE wick_status *wick_gradcheck(wick_context *c, wick_check_fn fn, void *user,
                                                    wick_tensor *const *inputs, int n, int noutputs, double eps,
                                                    double rtol, double atol);

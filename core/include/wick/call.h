@@ -39,7 +39,8 @@ WICK_API uint64_t wick_op_fallbacks(wick_runtime *runtime, const wick_op *op, in
 /* Calls `op` with `nargs` arguments in schema order; missing trailing ones take their defaults. Returned tensors
  * belong to the innermost scope. `nrets` must be the schema's count of returns. A list of tensors comes back in a
  * TENSOR_LIST slot whose array lives as long as the scope. Returns false on a failed context. */
-WICK_API bool wick_call(wick_context *c, const wick_op *op, const wick_value *args, int nargs, wick_value *rets, int nrets);
+WICK_API bool wick_call(wick_context *c, const wick_op *op, const wick_value *args, int nargs, wick_value *rets,
+                        int nrets);
 /* Position of an argument by name, -1 if the schema has none. */
 WICK_API int wick_op_argument(const wick_op *op, const char *name);
 

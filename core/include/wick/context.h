@@ -24,10 +24,10 @@ typedef struct wick_modes {
     uint64_t exclude_keys; /* keys that no call carries: no_grad excludes AUTOGRAD */
     uint8_t grad;          /* recording allowed */
     uint8_t inference;
-    uint8_t anomaly;       /* check gradients for NaN and Inf, remember forward calls */
+    uint8_t anomaly; /* check gradients for NaN and Inf, remember forward calls */
     uint8_t deterministic;
     uint8_t tf32;
-    uint8_t autocast;      /* reserved: wick_dtype */
+    uint8_t autocast; /* reserved: wick_dtype */
     uint8_t reserved[2];
     int32_t transform_depth; /* reserved */
     int32_t reserved2;

@@ -8,22 +8,22 @@
 #include <stdint.h>
 
 /* X(NAME, rank, what it does) */
-#define WICK_KEYS(X)                                                                        \
-    X(PRE_INTERPOSER, 62, "user interposers above everything")                              \
-    X(TRANSFORM_FRONT, 58, "runs the top of the context's function-transform stack")        \
-    X(BATCHED, 54, "batching rules")                                                        \
-    X(AUTOCAST, 50, "casts by the autocast policy")                                         \
-    X(AUTOGRAD, 46, "records the graph")                                                    \
-    X(TRACKING, 42, "view and in-place bookkeeping")                                        \
-    X(NEGATIVE, 38, "resolves lazily negated inputs")                                       \
-    X(CONJUGATE, 34, "resolves lazily conjugated inputs")                                   \
-    X(FUNCTIONALIZE, 30, "removes mutation and aliasing")                                   \
-    X(TRANSFORM_BACK, 26, "hands on to the next transform level")                           \
-    X(POST_INTERPOSER, 22, "user interposers below autograd: tracing, fake tensors")        \
-    X(TENSOR_CLASS, 18, "tensor classes with a behaviour of their own")                     \
-    X(NESTED, 14, "nested layout")                                                          \
-    X(SPARSE, 10, "sparse layouts")                                                         \
-    X(QUANTIZED, 6, "quantized layout")                                                     \
+#define WICK_KEYS(X)                                                                 \
+    X(PRE_INTERPOSER, 62, "user interposers above everything")                       \
+    X(TRANSFORM_FRONT, 58, "runs the top of the context's function-transform stack") \
+    X(BATCHED, 54, "batching rules")                                                 \
+    X(AUTOCAST, 50, "casts by the autocast policy")                                  \
+    X(AUTOGRAD, 46, "records the graph")                                             \
+    X(TRACKING, 42, "view and in-place bookkeeping")                                 \
+    X(NEGATIVE, 38, "resolves lazily negated inputs")                                \
+    X(CONJUGATE, 34, "resolves lazily conjugated inputs")                            \
+    X(FUNCTIONALIZE, 30, "removes mutation and aliasing")                            \
+    X(TRANSFORM_BACK, 26, "hands on to the next transform level")                    \
+    X(POST_INTERPOSER, 22, "user interposers below autograd: tracing, fake tensors") \
+    X(TENSOR_CLASS, 18, "tensor classes with a behaviour of their own")              \
+    X(NESTED, 14, "nested layout")                                                   \
+    X(SPARSE, 10, "sparse layouts")                                                  \
+    X(QUANTIZED, 6, "quantized layout")                                              \
     X(DENSE, 2, "strided memory: the backend's kernels")
 
 enum wick_key_rank {

@@ -5,22 +5,22 @@
 #include <wick/base.h>
 
 /* X(NAME, value, name, PyTorch's name, bytes, safetensors' name, category) */
-#define WICK_DTYPES(X)                                             \
-    X(BOOL, 1, "bool", "torch.bool", 1, "BOOL", BOOLEAN)           \
-    X(U8, 2, "u8", "torch.uint8", 1, "U8", INTEGRAL)               \
-    X(I8, 3, "i8", "torch.int8", 1, "I8", INTEGRAL)                \
-    X(I16, 4, "i16", "torch.int16", 2, "I16", INTEGRAL)            \
-    X(I32, 5, "i32", "torch.int32", 4, "I32", INTEGRAL)            \
-    X(I64, 6, "i64", "torch.int64", 8, "I64", INTEGRAL)            \
-    X(U16, 7, "u16", "torch.uint16", 2, "U16", INTEGRAL)           \
-    X(U32, 8, "u32", "torch.uint32", 4, "U32", INTEGRAL)           \
-    X(U64, 9, "u64", "torch.uint64", 8, "U64", INTEGRAL)           \
-    X(F16, 10, "f16", "torch.float16", 2, "F16", FLOATING)         \
-    X(BF16, 11, "bf16", "torch.bfloat16", 2, "BF16", FLOATING)     \
-    X(F32, 12, "f32", "torch.float32", 4, "F32", FLOATING)         \
-    X(F64, 13, "f64", "torch.float64", 8, "F64", FLOATING)         \
-    X(C64, 14, "c64", "torch.complex64", 8, "C64", COMPLEX)        \
-    X(C128, 15, "c128", "torch.complex128", 16, "C128", COMPLEX)   \
+#define WICK_DTYPES(X)                                                         \
+    X(BOOL, 1, "bool", "torch.bool", 1, "BOOL", BOOLEAN)                       \
+    X(U8, 2, "u8", "torch.uint8", 1, "U8", INTEGRAL)                           \
+    X(I8, 3, "i8", "torch.int8", 1, "I8", INTEGRAL)                            \
+    X(I16, 4, "i16", "torch.int16", 2, "I16", INTEGRAL)                        \
+    X(I32, 5, "i32", "torch.int32", 4, "I32", INTEGRAL)                        \
+    X(I64, 6, "i64", "torch.int64", 8, "I64", INTEGRAL)                        \
+    X(U16, 7, "u16", "torch.uint16", 2, "U16", INTEGRAL)                       \
+    X(U32, 8, "u32", "torch.uint32", 4, "U32", INTEGRAL)                       \
+    X(U64, 9, "u64", "torch.uint64", 8, "U64", INTEGRAL)                       \
+    X(F16, 10, "f16", "torch.float16", 2, "F16", FLOATING)                     \
+    X(BF16, 11, "bf16", "torch.bfloat16", 2, "BF16", FLOATING)                 \
+    X(F32, 12, "f32", "torch.float32", 4, "F32", FLOATING)                     \
+    X(F64, 13, "f64", "torch.float64", 8, "F64", FLOATING)                     \
+    X(C64, 14, "c64", "torch.complex64", 8, "C64", COMPLEX)                    \
+    X(C128, 15, "c128", "torch.complex128", 16, "C128", COMPLEX)               \
     X(F8E4M3FN, 16, "f8e4m3fn", "torch.float8_e4m3fn", 1, "F8_E4M3", FLOATING) \
     X(F8E5M2, 17, "f8e5m2", "torch.float8_e5m2", 1, "F8_E5M2", FLOATING)
 
@@ -29,7 +29,7 @@ typedef enum wick_dtype {
 #define WICK_DTYPE_ENUM(NAME, value, name, torch_name, bytes, st_name, category) WICK_##NAME = value,
     WICK_DTYPES(WICK_DTYPE_ENUM)
 #undef WICK_DTYPE_ENUM
-    WICK_DTYPE_COUNT
+        WICK_DTYPE_COUNT
 } wick_dtype;
 
 /* Categories are ordered as type promotion orders them. */
@@ -42,10 +42,10 @@ typedef enum wick_dtype_category {
 
 typedef struct wick_dtype_info {
     uint32_t struct_size;
-    uint16_t bits;             /* per element */
-    uint16_t category;         /* wick_dtype_category */
-    const char *name;          /* "f32" */
-    const char *torch_name;    /* "torch.float32" */
+    uint16_t bits;                /* per element */
+    uint16_t category;            /* wick_dtype_category */
+    const char *name;             /* "f32" */
+    const char *torch_name;       /* "torch.float32" */
     const char *safetensors_name; /* "F32" */
 } wick_dtype_info;
 

@@ -28,7 +28,8 @@ typedef struct wick_runtime_options {
     wick_log_fn log;                 /* NULL: messages are dropped; called from any thread */
     void *log_user;
 } wick_runtime_options;
-#define WICK_RUNTIME_OPTIONS_INIT {sizeof(wick_runtime_options), 0, NULL, NULL, NULL}
+#define WICK_RUNTIME_OPTIONS_INIT \
+    { sizeof(wick_runtime_options), 0, NULL, NULL, NULL }
 
 /* What became of a backend that the configuration names. */
 typedef enum wick_backend_state {
@@ -82,7 +83,8 @@ WICK_API wick_device wick_runtime_host(wick_runtime *runtime);
 /* Live tensors and storages: zero when everything was released. */
 WICK_API int64_t wick_runtime_live_objects(wick_runtime *runtime);
 /* Allocator statistics of a device: bytes handed out now, the highest that was, bytes held in the cache. */
-WICK_API void wick_memory_stats(wick_runtime *runtime, wick_device device, uint64_t *used, uint64_t *peak, uint64_t *cached);
+WICK_API void wick_memory_stats(wick_runtime *runtime, wick_device device, uint64_t *used, uint64_t *peak,
+                                uint64_t *cached);
 WICK_API void wick_memory_reset_peak(wick_runtime *runtime, wick_device device);
 /* Returns cached blocks of the device to its backend. */
 WICK_API void wick_memory_trim(wick_runtime *runtime, wick_device device);

@@ -13,19 +13,19 @@
 #include <wick/base.h>
 
 /* X(name, value, text, what the caller should do) */
-#define WICK_CODES(X)                                                                                   \
-    X(OK, 0, "ok", "go on")                                                                             \
-    X(INVALID_ARGUMENT, 1, "invalid argument", "mend the call: a value, shape or dtype is wrong")       \
-    X(OUT_OF_RANGE, 2, "out of range", "mend the index")                                                \
-    X(NOT_FOUND, 3, "not found", "name something that exists")                                          \
-    X(UNSUPPORTED, 4, "unsupported", "use another backend, dtype or operator")                          \
-    X(FAILED_PRECONDITION, 5, "failed precondition", "bring the object into the required state first")  \
-    X(OUT_OF_MEMORY, 6, "out of memory", "free memory and retry")                                       \
-    X(IO, 7, "input/output error", "look at the file system and retry")                                 \
-    X(DATA_LOSS, 8, "corrupt data", "the file or message is damaged: get another copy")                 \
-    X(UNAVAILABLE, 9, "unavailable", "no such device or driver on this machine")                        \
-    X(DEVICE_ERROR, 10, "device error", "the device failed; its work is lost")                          \
-    X(CANCELLED, 11, "cancelled", "the user asked to stop")                                             \
+#define WICK_CODES(X)                                                                                  \
+    X(OK, 0, "ok", "go on")                                                                            \
+    X(INVALID_ARGUMENT, 1, "invalid argument", "mend the call: a value, shape or dtype is wrong")      \
+    X(OUT_OF_RANGE, 2, "out of range", "mend the index")                                               \
+    X(NOT_FOUND, 3, "not found", "name something that exists")                                         \
+    X(UNSUPPORTED, 4, "unsupported", "use another backend, dtype or operator")                         \
+    X(FAILED_PRECONDITION, 5, "failed precondition", "bring the object into the required state first") \
+    X(OUT_OF_MEMORY, 6, "out of memory", "free memory and retry")                                      \
+    X(IO, 7, "input/output error", "look at the file system and retry")                                \
+    X(DATA_LOSS, 8, "corrupt data", "the file or message is damaged: get another copy")                \
+    X(UNAVAILABLE, 9, "unavailable", "no such device or driver on this machine")                       \
+    X(DEVICE_ERROR, 10, "device error", "the device failed; its work is lost")                         \
+    X(CANCELLED, 11, "cancelled", "the user asked to stop")                                            \
     X(INTERNAL, 12, "internal error", "report a bug")
 
 typedef enum wick_code {
@@ -65,9 +65,9 @@ WICK_API const char *wick_code_advice(wick_code code);
 WICK_END_DECLS
 
 /* Returns a failed status to the caller; for functions that own nothing yet. */
-#define WICK_TRY(expression)                                  \
-    do {                                                      \
-        wick_status *wick_try_ = (expression);                \
+#define WICK_TRY(expression)                                    \
+    do {                                                        \
+        wick_status *wick_try_ = (expression);                  \
         if (WICK_UNLIKELY(wick_try_ != NULL)) return wick_try_; \
     } while (0)
 

@@ -17,41 +17,41 @@ typedef void (*slope_fn)(void *out, const void *a, const void *b, double grad, d
 
 /* X(name, type, join, term of a difference, distance from the total, slope of a difference). In the slope `grad` and
  * `distance` are the pair's. */
-#define METRICS(X, T)                                                                                                \
-    X(zero, T, SUM, d != 0, total, 0)                                                                                \
-    X(one, T, SUM, d < 0 ? -d : d, total, grad *SIGN(d))                                                             \
-    X(two, T, SUM, d *d, sqrt(total), distance == 0 ? 0 : grad * d / distance)                                       \
-    X(power, T, SUM, pow(fabs(d), p), pow(total, 1 / p),                                                             \
-      distance == 0 || d == 0 ? 0 : SIGN(d) * pow(fabs(d), p - 1) * grad / pow(distance, p - 1))                     \
+#define METRICS(X, T)                                                                            \
+    X(zero, T, SUM, d != 0, total, 0)                                                            \
+    X(one, T, SUM, d < 0 ? -d : d, total, grad * SIGN(d))                                        \
+    X(two, T, SUM, d *d, sqrt(total), distance == 0 ? 0 : grad * d / distance)                   \
+    X(power, T, SUM, pow(fabs(d), p), pow(total, 1 / p),                                         \
+      distance == 0 || d == 0 ? 0 : SIGN(d) * pow(fabs(d), p - 1) * grad / pow(distance, p - 1)) \
     X(infinite, T, MAX, d < 0 ? -d : d, total, fabs(d) == distance ? grad * SIGN(d) : 0)
 
-#define METRIC(name, T, join, term, finish, slope)                                                                  \
-    static double distance_##name##_##T(const void *a_row, const void *b_row, int64_t m, double p) {                \
-        const T *a = a_row, *b = b_row;                                                                             \
-        T lanes[LANES] = {0};                                                                                       \
-        double total = 0;                                                                                           \
-        int64_t i = 0;                                                                                              \
-        for (; i + LANES <= m; i += LANES)                                                                          \
-            for (int l = 0; l < LANES; ++l) {                                                                       \
-                T d = a[i + l] - b[i + l];                                                                          \
-                lanes[l] = (T)(join(lanes[l], (term)));                                                             \
-            }                                                                                                       \
-        for (; i < m; ++i) {                                                                                        \
-            T d = a[i] - b[i];                                                                                      \
-            total = join(total, (term));                                                                            \
-        }                                                                                                           \
-        for (int l = 0; l < LANES; ++l) total = join(total, lanes[l]);                                              \
-        return finish;                                                                                              \
-    }                                                                                                               \
-    static void slope_##name##_##T(void *out_row, const void *a_row, const void *b_row, double grad,                \
-                                   double distance, int64_t m, double p) {                                          \
-        const T *a = a_row, *b = b_row;                                                                             \
-        T *out = out_row;                                                                                           \
-        for (int64_t i = 0; i < m; ++i) {                                                                           \
-            T d = a[i] - b[i];                                                                                      \
-            (void)d;                                                                                                \
-            out[i] += (T)(slope);                                                                                   \
-        }                                                                                                           \
+#define METRIC(name, T, join, term, finish, slope)                                                                    \
+    static double distance_##name##_##T(const void *a_row, const void *b_row, int64_t m, double p) {                  \
+        const T *a = a_row, *b = b_row;                                                                               \
+        T lanes[LANES] = {0};                                                                                         \
+        double total = 0;                                                                                             \
+        int64_t i = 0;                                                                                                \
+        for (; i + LANES <= m; i += LANES)                                                                            \
+            for (int l = 0; l < LANES; ++l) {                                                                         \
+                T d = a[i + l] - b[i + l];                                                                            \
+                lanes[l] = (T)(join(lanes[l], (term)));                                                               \
+            }                                                                                                         \
+        for (; i < m; ++i) {                                                                                          \
+            T d = a[i] - b[i];                                                                                        \
+            total = join(total, (term));                                                                              \
+        }                                                                                                             \
+        for (int l = 0; l < LANES; ++l) total = join(total, lanes[l]);                                                \
+        return finish;                                                                                                \
+    }                                                                                                                 \
+    static void slope_##name##_##T(void *out_row, const void *a_row, const void *b_row, double grad, double distance, \
+                                   int64_t m, double p) {                                                             \
+        const T *a = a_row, *b = b_row;                                                                               \
+        T *out = out_row;                                                                                             \
+        for (int64_t i = 0; i < m; ++i) {                                                                             \
+            T d = a[i] - b[i];                                                                                        \
+            (void)d;                                                                                                  \
+            out[i] += (T)(slope);                                                                                     \
+        }                                                                                                             \
     }
 METRICS(METRIC, float)
 METRICS(METRIC, double)
@@ -73,8 +73,10 @@ static double real_at(const cpu_view *v, int64_t i) {
 }
 
 static void set_real(const cpu_view *v, int64_t i, double x) {
-    if (v->dtype == WICK_F64) ((double *)v->data)[i] = x;
-    else ((float *)v->data)[i] = (float)x;
+    if (v->dtype == WICK_F64)
+        ((double *)v->data)[i] = x;
+    else
+        ((float *)v->data)[i] = (float)x;
 }
 
 /* ---- all pairs of two sets, in batches ---- */
@@ -173,8 +175,7 @@ static void pdist_rows(void *user, int64_t begin, int64_t end, int worker) {
     int64_t row = s->columns * s->a.item;
     for (int64_t i = begin; i < end; ++i)
         for (int64_t j = i + 1, at = first_pair(s->rows, i); j < s->rows; ++j, ++at)
-            set_real(&s->out, at,
-                     s->metric->distance(s->a.data + i * row, s->a.data + j * row, s->columns, s->p));
+            set_real(&s->out, at, s->metric->distance(s->a.data + i * row, s->a.data + j * row, s->columns, s->p));
 }
 
 static void pdist_init(pairs *s, const wick_tensor *self, const wick_tensor *out, double p) {

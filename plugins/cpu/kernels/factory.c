@@ -1,6 +1,6 @@
 /* Tensors from nothing but numbers: arange, linspace, logspace, eye, tril_indices, triu_indices. */
-#include "index.h"
 #include "../simd/convert.h"
+#include "index.h"
 
 #include <math.h>
 
@@ -17,19 +17,20 @@ typedef struct series {
 } series;
 
 /* X(DTYPE, stored type, narrow) */
-#define SERIES_TYPES(X)                                                                                          \
-    X(U8, uint8_t, (uint8_t)) X(I8, int8_t, (int8_t)) X(I16, int16_t, (int16_t)) X(I32, int32_t, (int32_t))      \
-    X(I64, int64_t, (int64_t)) X(U16, uint16_t, (uint16_t)) X(U32, uint32_t, (uint32_t))                         \
-    X(U64, uint64_t, (uint64_t)) X(F16, uint16_t, f16_of_f32) X(BF16, uint16_t, bf16_of_f32)                     \
-    X(F8E4M3FN, uint8_t, f8e4m3fn_of_f32) X(F8E5M2, uint8_t, f8e5m2_of_f32) X(F32, float, (float))               \
-    X(F64, double, (double)) X(BOOL, uint8_t, 0 !=)
+#define SERIES_TYPES(X)                                                                                       \
+    X(U8, uint8_t, (uint8_t))                                                                                 \
+    X(I8, int8_t, (int8_t)) X(I16, int16_t, (int16_t)) X(I32, int32_t, (int32_t)) X(I64, int64_t, (int64_t))  \
+        X(U16, uint16_t, (uint16_t)) X(U32, uint32_t, (uint32_t)) X(U64, uint64_t, (uint64_t))                \
+            X(F16, uint16_t, f16_of_f32) X(BF16, uint16_t, bf16_of_f32) X(F8E4M3FN, uint8_t, f8e4m3fn_of_f32) \
+                X(F8E5M2, uint8_t, f8e5m2_of_f32) X(F32, float, (float)) X(F64, double, (double))             \
+                    X(BOOL, uint8_t, 0 !=)
 
-#define NARROW(DTYPE, type, narrow)                                                          \
-    static void real_##DTYPE(char *to, int64_t stride, const double *from, int64_t n) {      \
-        for (int64_t i = 0; i < n; ++i) *(type *)(to + i * stride) = (type)narrow(from[i]);  \
-    }                                                                                        \
-    static void int_##DTYPE(char *to, int64_t stride, const int64_t *from, int64_t n) {      \
-        for (int64_t i = 0; i < n; ++i) *(type *)(to + i * stride) = (type)narrow(from[i]);  \
+#define NARROW(DTYPE, type, narrow)                                                         \
+    static void real_##DTYPE(char *to, int64_t stride, const double *from, int64_t n) {     \
+        for (int64_t i = 0; i < n; ++i) *(type *)(to + i * stride) = (type)narrow(from[i]); \
+    }                                                                                       \
+    static void int_##DTYPE(char *to, int64_t stride, const int64_t *from, int64_t n) {     \
+        for (int64_t i = 0; i < n; ++i) *(type *)(to + i * stride) = (type)narrow(from[i]); \
     }
 SERIES_TYPES(NARROW)
 
@@ -74,8 +75,10 @@ static double arange_at(const series *s, int64_t i) { return s->start + s->step 
 
 static wick_status *arange(const wick_kernel_call *k) {
     const wick_value *start = &k->values[0], *step = &k->values[2];
-    series s = {.start = wick_value_as_double(start), .step = wick_value_as_double(step),
-                .int_start = wick_value_as_int(start), .int_step = wick_value_as_int(step)};
+    series s = {.start = wick_value_as_double(start),
+                .step = wick_value_as_double(step),
+                .int_start = wick_value_as_int(start),
+                .int_step = wick_value_as_int(step)};
     series_bind(k, &s);
     s.at = wick_dtype_is_integral(s.dtype) ? NULL : arange_at;
     series_write(k, &s);
@@ -145,8 +148,11 @@ static wick_status *triangle_indices(const wick_kernel_call *k, bool upper) {
     for (int64_t row = 0; row < rows; ++row) {
         int64_t edge = row + offset + !upper;
         edge = edge < 0 ? 0 : edge > columns ? columns : edge;
-        series s = {.int_start = row, .stride = out.strides[1], .dtype = out.dtype,
-                    .count = upper ? columns - edge : edge, .data = out.data + at * out.strides[1]};
+        series s = {.int_start = row,
+                    .stride = out.strides[1],
+                    .dtype = out.dtype,
+                    .count = upper ? columns - edge : edge,
+                    .data = out.data + at * out.strides[1]};
         series_part(&s, 0, s.count, 0);
         s.int_start = upper ? edge : 0, s.int_step = 1, s.data += out.strides[0];
         series_part(&s, 0, s.count, 0);

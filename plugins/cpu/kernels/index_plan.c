@@ -11,22 +11,22 @@
 typedef bool (*load_fn)(const cpu_index_plan *plan, const char *index, int64_t index_stride, int64_t n, int64_t *out);
 
 /* X(DTYPE, type) */
-#define INDEX_TYPES(X)                                                                                          \
-    X(U8, uint8_t) X(I8, int8_t) X(I16, int16_t) X(I32, int32_t) X(I64, int64_t) X(U16, uint16_t) X(U32, uint32_t) \
-    X(U64, uint64_t)
+#define INDEX_TYPES(X) \
+    X(U8, uint8_t)     \
+    X(I8, int8_t) X(I16, int16_t) X(I32, int32_t) X(I64, int64_t) X(U16, uint16_t) X(U32, uint32_t) X(U64, uint64_t)
 
-#define LOAD(DTYPE, type)                                                                                          \
-    static bool load_##DTYPE(const cpu_index_plan *plan, const char *index, int64_t index_stride, int64_t n,       \
-                             int64_t *out) {                                                                       \
-        const int64_t size = plan->size, stride = plan->stride, wrap = plan->wrap ? size : 0;                      \
-        bool bad = false;                                                                                          \
-        for (int64_t j = 0; j < n; ++j) {                                                                          \
-            int64_t at = (int64_t)*(const type *)(index + j * index_stride);                                       \
-            at += at < 0 ? wrap : 0;                                                                               \
-            bad |= (uint64_t)at >= (uint64_t)size;                                                                 \
-            out[j] = (int64_t)((uint64_t)at * (uint64_t)stride);                                                   \
-        }                                                                                                          \
-        return !bad;                                                                                               \
+#define LOAD(DTYPE, type)                                                                                    \
+    static bool load_##DTYPE(const cpu_index_plan *plan, const char *index, int64_t index_stride, int64_t n, \
+                             int64_t *out) {                                                                 \
+        const int64_t size = plan->size, stride = plan->stride, wrap = plan->wrap ? size : 0;                \
+        bool bad = false;                                                                                    \
+        for (int64_t j = 0; j < n; ++j) {                                                                    \
+            int64_t at = (int64_t) * (const type *)(index + j * index_stride);                               \
+            at += at < 0 ? wrap : 0;                                                                         \
+            bad |= (uint64_t)at >= (uint64_t)size;                                                           \
+            out[j] = (int64_t)((uint64_t)at * (uint64_t)stride);                                             \
+        }                                                                                                    \
+        return !bad;                                                                                         \
     }
 INDEX_TYPES(LOAD)
 
@@ -34,26 +34,26 @@ INDEX_TYPES(LOAD)
 static const load_fn loads[WICK_DTYPE_COUNT] = {INDEX_TYPES(LOAD_ENTRY)};
 
 /* ---- moves ---- */
-#define PLACES(bytes)                                                                                                \
-    static void read_##bytes(char *base, int64_t base_stride, const int64_t *offsets, char *dense,                   \
-                             int64_t dense_stride, int64_t n, const void *arg) {                                     \
-        typedef cpu_word##bytes word;                                                                                \
-        if (!offsets) {                                                                                              \
-            cpu_copy_items[cpu_item_log2(bytes)](dense, dense_stride, base, base_stride, n);                         \
-            return;                                                                                                  \
-        }                                                                                                            \
-        for (int64_t j = 0; j < n; ++j)                                                                              \
-            *(word *)(dense + j * dense_stride) = *(const word *)(base + j * base_stride + offsets[j]);              \
-    }                                                                                                                \
-    static void write_##bytes(char *base, int64_t base_stride, const int64_t *offsets, char *dense,                  \
-                              int64_t dense_stride, int64_t n, const void *arg) {                                    \
-        typedef cpu_word##bytes word;                                                                                \
-        if (!offsets) {                                                                                              \
-            cpu_copy_items[cpu_item_log2(bytes)](base, base_stride, dense, dense_stride, n);                         \
-            return;                                                                                                  \
-        }                                                                                                            \
-        for (int64_t j = 0; j < n; ++j)                                                                              \
-            *(word *)(base + j * base_stride + offsets[j]) = *(const word *)(dense + j * dense_stride);              \
+#define PLACES(bytes)                                                                                   \
+    static void read_##bytes(char *base, int64_t base_stride, const int64_t *offsets, char *dense,      \
+                             int64_t dense_stride, int64_t n, const void *arg) {                        \
+        typedef cpu_word##bytes word;                                                                   \
+        if (!offsets) {                                                                                 \
+            cpu_copy_items[cpu_item_log2(bytes)](dense, dense_stride, base, base_stride, n);            \
+            return;                                                                                     \
+        }                                                                                               \
+        for (int64_t j = 0; j < n; ++j)                                                                 \
+            *(word *)(dense + j * dense_stride) = *(const word *)(base + j * base_stride + offsets[j]); \
+    }                                                                                                   \
+    static void write_##bytes(char *base, int64_t base_stride, const int64_t *offsets, char *dense,     \
+                              int64_t dense_stride, int64_t n, const void *arg) {                       \
+        typedef cpu_word##bytes word;                                                                   \
+        if (!offsets) {                                                                                 \
+            cpu_copy_items[cpu_item_log2(bytes)](base, base_stride, dense, dense_stride, n);            \
+            return;                                                                                     \
+        }                                                                                               \
+        for (int64_t j = 0; j < n; ++j)                                                                 \
+            *(word *)(base + j * base_stride + offsets[j]) = *(const word *)(dense + j * dense_stride); \
     }
 CPU_WORDS(PLACES)
 

@@ -8,8 +8,10 @@ static double row_norm(const cpu_view *row, double p) {
     double total = 0;
     for (int64_t i = 0; i < row->sizes[1]; ++i) {
         double x = fabs(cpu_item_to_double(row->dtype, row->data + i * row->strides[1]));
-        if (isinf(p)) total = x > total || x != x ? x : total;
-        else total += p == 2 ? x * x : p == 1 ? x : p == 0 ? x != 0 : pow(x, p);
+        if (isinf(p))
+            total = x > total || x != x ? x : total;
+        else
+            total += p == 2 ? x * x : p == 1 ? x : p == 0 ? x != 0 : pow(x, p);
     }
     return p == 2 ? sqrt(total) : isinf(p) || p == 1 || p == 0 ? total : pow(total, 1 / p);
 }

@@ -197,17 +197,17 @@ void cpu_walk_run(cpu_instance *cpu, cpu_walk *w, cpu_walk_fn fn, void *user) {
 }
 
 /* ---- copies and fills ---- */
-#define COPY_ITEMS(bytes)                                                                                             \
-    static void copy_##bytes(char *dst, int64_t dst_stride, const char *src, int64_t src_stride, int64_t n) {         \
-        typedef cpu_word##bytes word;                                                                                 \
-        if (dst_stride == bytes && src_stride == bytes) {                                                             \
-            memcpy(dst, src, (size_t)n * bytes);                                                                      \
-        } else if (dst_stride == bytes && src_stride == 0) {                                                          \
-            word item = *(const word *)src;                                                                           \
-            for (int64_t i = 0; i < n; ++i) ((word *)dst)[i] = item;                                                  \
-        } else {                                                                                                      \
-            for (int64_t i = 0; i < n; ++i) *(word *)(dst + i * dst_stride) = *(const word *)(src + i * src_stride);  \
-        }                                                                                                             \
+#define COPY_ITEMS(bytes)                                                                                            \
+    static void copy_##bytes(char *dst, int64_t dst_stride, const char *src, int64_t src_stride, int64_t n) {        \
+        typedef cpu_word##bytes word;                                                                                \
+        if (dst_stride == bytes && src_stride == bytes) {                                                            \
+            memcpy(dst, src, (size_t)n *bytes);                                                                      \
+        } else if (dst_stride == bytes && src_stride == 0) {                                                         \
+            word item = *(const word *)src;                                                                          \
+            for (int64_t i = 0; i < n; ++i) ((word *)dst)[i] = item;                                                 \
+        } else {                                                                                                     \
+            for (int64_t i = 0; i < n; ++i) *(word *)(dst + i * dst_stride) = *(const word *)(src + i * src_stride); \
+        }                                                                                                            \
     }
 CPU_WORDS(COPY_ITEMS)
 

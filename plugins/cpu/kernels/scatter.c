@@ -132,8 +132,7 @@ static wick_status *put_begin(const wick_kernel_call *k, cpu_scatter *s) {
 }
 
 static wick_status *put_end(const cpu_scatter *s, cpu_index_plan *plan) {
-    if (!s->k->values[3].as.i)
-        return cpu_index_write(s->k, plan, cpu_place_write[cpu_item_log2(plan->item)], NULL);
+    if (!s->k->values[3].as.i) return cpu_index_write(s->k, plan, cpu_place_write[cpu_item_log2(plan->item)], NULL);
     WICK_TRY(cpu_scatter_apply(s, plan, CPU_SCATTER_SUM, NULL));
     cpu_scatter_end(s);
     return NULL;

@@ -1,59 +1,61 @@
 /* The reducing loops of the scatter family, per dtype and operation. */
-#include "scatter.h"
 #include "../simd/convert.h"
+#include "scatter.h"
 
 #include <complex.h>
 #include <math.h>
 
 /* X(DTYPE, stored type, accumulator type, load). Unsigned arithmetic wraps where signed would be undefined. */
-#define ARITHMETIC_TYPES(X)                                                                                        \
-    X(U8, uint8_t, uint8_t, ) X(I8, uint8_t, uint8_t, ) X(I16, uint16_t, uint16_t, ) X(I32, uint32_t, uint32_t, )  \
-    X(I64, uint64_t, uint64_t, ) X(U16, uint16_t, uint16_t, ) X(U32, uint32_t, uint32_t, )                         \
-    X(U64, uint64_t, uint64_t, ) X(F16, uint16_t, float, f32_of_f16) X(BF16, uint16_t, float, f32_of_bf16)     \
-    X(F32, float, float, ) X(F64, double, double, ) X(C64, float complex, float complex, )                         \
-    X(C128, double complex, double complex, )
+#define ARITHMETIC_TYPES(X)                                                                                          \
+    X(U8, uint8_t, uint8_t, )                                                                                        \
+    X(I8, uint8_t, uint8_t, ) X(I16, uint16_t, uint16_t, ) X(I32, uint32_t, uint32_t, ) X(I64, uint64_t, uint64_t, ) \
+        X(U16, uint16_t, uint16_t, ) X(U32, uint32_t, uint32_t, ) X(U64, uint64_t, uint64_t, )                       \
+            X(F16, uint16_t, float, f32_of_f16) X(BF16, uint16_t, float, f32_of_bf16) X(F32, float, float, )         \
+                X(F64, double, double, ) X(C64, float complex, float complex, )                                      \
+                    X(C128, double complex, double complex, )
 /* X(DTYPE, stored type, accumulator type, load, lowest, highest) */
-#define ORDERED_TYPES(X)                                                                                           \
-    X(U8, uint8_t, uint8_t, , 0, UINT8_MAX) X(I8, int8_t, int8_t, , INT8_MIN, INT8_MAX)                            \
-    X(I16, int16_t, int16_t, , INT16_MIN, INT16_MAX) X(I32, int32_t, int32_t, , INT32_MIN, INT32_MAX)              \
-    X(I64, int64_t, int64_t, , INT64_MIN, INT64_MAX) X(U16, uint16_t, uint16_t, , 0, UINT16_MAX)                   \
-    X(U32, uint32_t, uint32_t, , 0, UINT32_MAX) X(U64, uint64_t, uint64_t, , 0, UINT64_MAX)                        \
-    X(F16, uint16_t, float, f32_of_f16, -INFINITY, INFINITY)                                                     \
-    X(BF16, uint16_t, float, f32_of_bf16, -INFINITY, INFINITY) X(F32, float, float, , -INFINITY, INFINITY)       \
-    X(F64, double, double, , -INFINITY, INFINITY) X(BOOL, uint8_t, uint8_t, , 0, 1)
+#define ORDERED_TYPES(X)                                                                                             \
+    X(U8, uint8_t, uint8_t, , 0, UINT8_MAX)                                                                          \
+    X(I8, int8_t, int8_t, , INT8_MIN, INT8_MAX) X(I16, int16_t, int16_t, , INT16_MIN, INT16_MAX)                     \
+        X(I32, int32_t, int32_t, , INT32_MIN, INT32_MAX) X(I64, int64_t, int64_t, , INT64_MIN, INT64_MAX)            \
+            X(U16, uint16_t, uint16_t, , 0, UINT16_MAX) X(U32, uint32_t, uint32_t, , 0, UINT32_MAX)                  \
+                X(U64, uint64_t, uint64_t, , 0, UINT64_MAX) X(F16, uint16_t, float, f32_of_f16, -INFINITY, INFINITY) \
+                    X(BF16, uint16_t, float, f32_of_bf16, -INFINITY, INFINITY)                                       \
+                        X(F32, float, float, , -INFINITY, INFINITY) X(F64, double, double, , -INFINITY, INFINITY)    \
+                            X(BOOL, uint8_t, uint8_t, , 0, 1)
 
 /* `a` is what the accumulator holds, `b` what comes in. */
-#define PLACE(name, stored, accum, load, expression)                                                                 \
-    static void name(char *base, int64_t base_stride, const int64_t *offsets, char *dense, int64_t dense_stride,     \
-                     int64_t n, const void *arg) {                                                                   \
-        if (!offsets && base_stride == sizeof(accum) && dense_stride == sizeof(stored)) {                            \
-            accum *to = (accum *)base;                                                                               \
-            const stored *from = (const stored *)dense;                                                              \
-            for (int64_t j = 0; j < n; ++j) {                                                                        \
-                accum a = to[j], b = load(from[j]);                                                                  \
-                to[j] = (accum)(expression);                                                                         \
-            }                                                                                                        \
-            return;                                                                                                  \
-        }                                                                                                            \
-        for (int64_t j = 0; j < n; ++j) {                                                                            \
-            accum *to = (accum *)(base + j * base_stride + (offsets ? offsets[j] : 0));                              \
-            accum a = *to, b = load(*(const stored *)(dense + j * dense_stride));                                    \
-            *to = (accum)(expression);                                                                               \
-        }                                                                                                            \
+#define PLACE(name, stored, accum, load, expression)                                                             \
+    static void name(char *base, int64_t base_stride, const int64_t *offsets, char *dense, int64_t dense_stride, \
+                     int64_t n, const void *arg) {                                                               \
+        if (!offsets && base_stride == sizeof(accum) && dense_stride == sizeof(stored)) {                        \
+            accum *to = (accum *)base;                                                                           \
+            const stored *from = (const stored *)dense;                                                          \
+            for (int64_t j = 0; j < n; ++j) {                                                                    \
+                accum a = to[j], b = load(from[j]);                                                              \
+                to[j] = (accum)(expression);                                                                     \
+            }                                                                                                    \
+            return;                                                                                              \
+        }                                                                                                        \
+        for (int64_t j = 0; j < n; ++j) {                                                                        \
+            accum *to = (accum *)(base + j * base_stride + (offsets ? offsets[j] : 0));                          \
+            accum a = *to, b = load(*(const stored *)(dense + j * dense_stride));                                \
+            *to = (accum)(expression);                                                                           \
+        }                                                                                                        \
     }
 
-#define ARITHMETIC(DTYPE, stored, accum, load)                            \
-    PLACE(sum_##DTYPE, stored, accum, load, a + b)                        \
+#define ARITHMETIC(DTYPE, stored, accum, load)                                 \
+    PLACE(sum_##DTYPE, stored, accum, load, a + b)                             \
     PLACE(axpy_##DTYPE, stored, accum, load, a + 1u * *(const accum *)arg * b) \
     PLACE(prod_##DTYPE, stored, accum, load, 1u * a * b)
-#define ORDERED(DTYPE, stored, accum, load, lowest, highest)              \
-    PLACE(amax_##DTYPE, stored, accum, load, a > b || a != a ? a : b)     \
+#define ORDERED(DTYPE, stored, accum, load, lowest, highest)          \
+    PLACE(amax_##DTYPE, stored, accum, load, a > b || a != a ? a : b) \
     PLACE(amin_##DTYPE, stored, accum, load, a < b || a != a ? a : b)
 ARITHMETIC_TYPES(ARITHMETIC)
 ORDERED_TYPES(ORDERED)
 PLACE(sum_BOOL, uint8_t, uint8_t, , a | b)
 PLACE(axpy_BOOL, uint8_t, uint8_t, , a | (b & *(const uint8_t *)arg))
-PLACE(prod_BOOL, uint8_t, uint8_t, , a & b)
+PLACE(prod_BOOL, uint8_t, uint8_t, , a &b)
 
 #define ENTRY_OF(op, DTYPE) [WICK_##DTYPE] = op##_##DTYPE,
 #define SUM_ENTRY(DTYPE, ...) ENTRY_OF(sum, DTYPE)
@@ -78,9 +80,9 @@ const cpu_place_fn cpu_scatter_count = count_one;
 /* ---- the accumulator ---- */
 static bool adds_in_f32(wick_dtype dtype) { return dtype == WICK_F16 || dtype == WICK_BF16; }
 
-#define CONVERT(name, from_type, to_type, convert)                                                        \
-    static void name(void *user, char *const *data, const int64_t *strides, int64_t n) {                  \
-        for (int64_t j = 0; j < n; ++j)                                                                   \
+#define CONVERT(name, from_type, to_type, convert)                                                            \
+    static void name(void *user, char *const *data, const int64_t *strides, int64_t n) {                      \
+        for (int64_t j = 0; j < n; ++j)                                                                       \
             *(to_type *)(data[0] + j * strides[0]) = convert(*(const from_type *)(data[1] + j * strides[1])); \
     }
 CONVERT(widen_f16, uint16_t, float, f32_of_f16)
@@ -132,11 +134,11 @@ void cpu_scatter_identity(cpu_scatter_op op, wick_dtype dtype, void *out) {
         cpu_item_from_double(dtype, op == CPU_SCATTER_PROD, out);
         return;
     }
-#define LIMITS(DTYPE, stored, accum, load, lowest, highest)        \
-    case WICK_##DTYPE: {                                            \
-        accum value = op == CPU_SCATTER_AMAX ? (lowest) : (highest);    \
-        memcpy(out, &value, sizeof value);                          \
-        break;                                                      \
+#define LIMITS(DTYPE, stored, accum, load, lowest, highest)          \
+    case WICK_##DTYPE: {                                             \
+        accum value = op == CPU_SCATTER_AMAX ? (lowest) : (highest); \
+        memcpy(out, &value, sizeof value);                           \
+        break;                                                       \
     }
     switch (dtype) {
         ORDERED_TYPES(LIMITS)
@@ -148,17 +150,18 @@ void cpu_scatter_identity(cpu_scatter_op op, wick_dtype dtype, void *out) {
 #define FLOOR(a, b) ((a) / (b) - ((a) % (b) < 0))
 #define TRUE_QUOTIENT(a, b) ((a) / (b))
 /* X(DTYPE, type, type of the count, quotient) */
-#define DIVIDED_TYPES(X)                                                                                            \
-    X(U8, uint8_t, int64_t, FLOOR) X(I8, int8_t, int64_t, FLOOR) X(I16, int16_t, int64_t, FLOOR)                    \
-    X(I32, int32_t, int64_t, FLOOR) X(I64, int64_t, int64_t, FLOOR) X(U16, uint16_t, int64_t, FLOOR)                \
-    X(U32, uint32_t, int64_t, FLOOR) X(U64, uint64_t, uint64_t, TRUE_QUOTIENT) X(F32, float, float, TRUE_QUOTIENT)  \
-    X(F64, double, double, TRUE_QUOTIENT) X(C64, float complex, float, TRUE_QUOTIENT)                               \
-    X(C128, double complex, double, TRUE_QUOTIENT)
+#define DIVIDED_TYPES(X)                                                                                  \
+    X(U8, uint8_t, int64_t, FLOOR)                                                                        \
+    X(I8, int8_t, int64_t, FLOOR) X(I16, int16_t, int64_t, FLOOR) X(I32, int32_t, int64_t, FLOOR)         \
+        X(I64, int64_t, int64_t, FLOOR) X(U16, uint16_t, int64_t, FLOOR) X(U32, uint32_t, int64_t, FLOOR) \
+            X(U64, uint64_t, uint64_t, TRUE_QUOTIENT) X(F32, float, float, TRUE_QUOTIENT)                 \
+                X(F64, double, double, TRUE_QUOTIENT) X(C64, float complex, float, TRUE_QUOTIENT)         \
+                    X(C128, double complex, double, TRUE_QUOTIENT)
 #define DIVIDE(DTYPE, type, count_type, quotient)                                                  \
     static void divide_##DTYPE(void *user, char *const *data, const int64_t *strides, int64_t n) { \
         for (int64_t j = 0; j < n; ++j) {                                                          \
             type *to = (type *)(data[0] + j * strides[0]);                                         \
-            count_type count = (count_type)*(const int64_t *)(data[1] + j * strides[1]);           \
+            count_type count = (count_type) * (const int64_t *)(data[1] + j * strides[1]);         \
             if (count > 1) *to = (type)quotient(*to, count);                                       \
         }                                                                                          \
     }

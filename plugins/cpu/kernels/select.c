@@ -7,12 +7,13 @@
 
 /* ---- truth of any dtype: some bit of the item, signs of floats apart, is set ---- */
 typedef void (*truth_fn)(const char *from, int64_t stride, int64_t n, uint64_t mask, uint8_t *out);
-#define TRUTH(bytes)                                                                                              \
-    static void truth_##bytes(const char *from, int64_t stride, int64_t n, uint64_t mask, uint8_t *out) {         \
-        for (int64_t i = 0; i < n; ++i) out[i] = (*(const cpu_word##bytes *)(from + i * stride) & mask) != 0;     \
+#define TRUTH(bytes)                                                                                          \
+    static void truth_##bytes(const char *from, int64_t stride, int64_t n, uint64_t mask, uint8_t *out) {     \
+        for (int64_t i = 0; i < n; ++i) out[i] = (*(const cpu_word##bytes *)(from + i * stride) & mask) != 0; \
     }
-TRUTH(1) TRUTH(2) TRUTH(4) TRUTH(8)
-static void truth_16(const char *from, int64_t stride, int64_t n, uint64_t mask, uint8_t *out) {
+TRUTH(1)
+TRUTH(2) TRUTH(4)
+    TRUTH(8) static void truth_16(const char *from, int64_t stride, int64_t n, uint64_t mask, uint8_t *out) {
     for (int64_t i = 0; i < n; ++i) {
         cpu_word16 item = *(const cpu_word16 *)(from + i * stride);
         out[i] = ((item.low | item.high) & mask) != 0;
@@ -21,10 +22,14 @@ static void truth_16(const char *from, int64_t stride, int64_t n, uint64_t mask,
 static const truth_fn truths[5] = {truth_1, truth_2, truth_4, truth_8, truth_16};
 
 static uint64_t truth_mask(wick_dtype dtype) {
-    static const uint64_t signs[WICK_DTYPE_COUNT] = {
-        [WICK_F8E4M3FN] = 0x80, [WICK_F8E5M2] = 0x80, [WICK_F16] = 0x8000, [WICK_BF16] = 0x8000,
-        [WICK_F32] = 0x80000000, [WICK_F64] = UINT64_C(1) << 63, [WICK_C64] = UINT64_C(0x8000000080000000),
-        [WICK_C128] = UINT64_C(1) << 63};
+    static const uint64_t signs[WICK_DTYPE_COUNT] = {[WICK_F8E4M3FN] = 0x80,
+                                                     [WICK_F8E5M2] = 0x80,
+                                                     [WICK_F16] = 0x8000,
+                                                     [WICK_BF16] = 0x8000,
+                                                     [WICK_F32] = 0x80000000,
+                                                     [WICK_F64] = UINT64_C(1) << 63,
+                                                     [WICK_C64] = UINT64_C(0x8000000080000000),
+                                                     [WICK_C128] = UINT64_C(1) << 63};
     return ~signs[dtype];
 }
 
@@ -161,12 +166,12 @@ static void expand_together(cpu_view *a, cpu_view *b) {
 }
 
 /* Gathers the items whose flag is set to the front of a block; without branches, since masks are unpredictable. */
-#define PACK(bytes)                                                                                                   \
-    static int64_t pack_##bytes(char *block, const char *from, int64_t stride, const uint8_t *flags, int64_t n) {     \
-        int64_t kept = 0;                                                                                             \
-        for (int64_t i = 0; i < n; kept += flags[i++])                                                                \
-            ((cpu_word##bytes *)block)[kept] = *(const cpu_word##bytes *)(from + i * stride);                         \
-        return kept;                                                                                                  \
+#define PACK(bytes)                                                                                               \
+    static int64_t pack_##bytes(char *block, const char *from, int64_t stride, const uint8_t *flags, int64_t n) { \
+        int64_t kept = 0;                                                                                         \
+        for (int64_t i = 0; i < n; kept += flags[i++])                                                            \
+            ((cpu_word##bytes *)block)[kept] = *(const cpu_word##bytes *)(from + i * stride);                     \
+        return kept;                                                                                              \
     }
 CPU_WORDS(PACK)
 static const pack_fn packs[5] = {pack_1, pack_2, pack_4, pack_8, pack_16};

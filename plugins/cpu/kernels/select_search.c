@@ -1,6 +1,6 @@
 /* Searching and counting: searchsorted, bucketize, bincount, histc, repeat_interleave. */
-#include "select_key.h"
 #include "../simd/convert.h"
+#include "select_key.h"
 
 #include <math.h>
 
@@ -23,8 +23,10 @@ static int64_t search_one(const search *s, const uint64_t *sequence, uint64_t ke
         int64_t middle = low + (high - low) / 2;
         uint64_t at = sequence[middle];
         bool past = !nan && !cpu_key_is_nan(at, s->dtype) && (s->right ? at > key : at >= key);
-        if (past) high = middle;
-        else low = middle + 1;
+        if (past)
+            high = middle;
+        else
+            low = middle + 1;
     }
     return low;
 }
@@ -34,8 +36,10 @@ static void search_part(void *user, int64_t begin, int64_t end, int worker) {
     for (int64_t i = begin; i < end; ++i) {
         int64_t row = s->per_row ? i / s->per_row : 0;
         int64_t place = search_one(s, s->sequence + row * s->length, s->keys[i]);
-        if (s->out32) s->out32[i] = (int32_t)place;
-        else s->out64[i] = place;
+        if (s->out32)
+            s->out32[i] = (int32_t)place;
+        else
+            s->out64[i] = place;
     }
 }
 
@@ -66,10 +70,13 @@ static wick_status *search_sorted(const wick_kernel_call *k, const wick_tensor *
     WICK_TRY(cpu_keys_of(k, &sequence_view, &sequence_keys));
     if (sorter) WICK_TRY(apply_sorter(k, &sequence_keys, length, sorter));
     WICK_TRY(cpu_keys_of(k, &values_view, &keys));
-    search s = {sequence_keys, keys, length, sequence->ndim > 1 ? values_view.sizes[values_view.ndim - 1] : 0, right,
-                sequence_view.dtype, NULL, NULL};
-    if (out->dtype == WICK_I32) s.out32 = wick_data(out);
-    else s.out64 = wick_data(out);
+    search s = {
+        sequence_keys,       keys, length, sequence->ndim > 1 ? values_view.sizes[values_view.ndim - 1] : 0, right,
+        sequence_view.dtype, NULL, NULL};
+    if (out->dtype == WICK_I32)
+        s.out32 = wick_data(out);
+    else
+        s.out64 = wick_data(out);
     cpu_parallel_for(cpu_of(k), values->numel, CPU_GRAIN / 16, search_part, &s);
     return NULL;
 }
@@ -114,9 +121,12 @@ static wick_status *bincount(const wick_kernel_call *k) {
     for (int64_t i = 0; i < self.sizes[0]; ++i) {
         int64_t bin = cpu_item_to_int(self.dtype, self.data + i * self.strides[0]);
         double weight = weighted ? cpu_item_to_double(weights.dtype, weights.data + i * weights.strides[0]) : 1;
-        if (out->dtype == WICK_I64) ++((int64_t *)wick_data(out))[bin];
-        else if (out->dtype == WICK_F32) ((float *)wick_data(out))[bin] += (float)weight;
-        else ((double *)wick_data(out))[bin] += weight;
+        if (out->dtype == WICK_I64)
+            ++((int64_t *)wick_data(out))[bin];
+        else if (out->dtype == WICK_F32)
+            ((float *)wick_data(out))[bin] += (float)weight;
+        else
+            ((double *)wick_data(out))[bin] += weight;
     }
     return NULL;
 }

@@ -94,8 +94,10 @@ static wick_status *write_inverse(const wick_kernel_call *k, const items *s, con
     static const wick_dim none = 0;
     const wick_tensor *self = wick_arg_tensor(k, 0);
     if (!wanted) return k->host->resize_output(k, 1, 1, &none);
-    if (flat) WICK_TRY(k->host->resize_output(k, 1, self->ndim, self->sizes));
-    else WICK_TRY(k->host->resize_output(k, 1, 1, &s->count));
+    if (flat)
+        WICK_TRY(k->host->resize_output(k, 1, self->ndim, self->sizes));
+    else
+        WICK_TRY(k->host->resize_output(k, 1, 1, &s->count));
     int64_t *inverse = wick_data(wick_out_tensor(k, 1));
     for (int64_t g = 0; g < groups; ++g)
         for (int64_t i = starts[g]; i < starts[g + 1]; ++i) inverse[item_at(s, i)] = g;
@@ -153,8 +155,10 @@ static bool contains(const membership *m, uint64_t key) {
     int64_t low = 0, high = m->set_count;
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
-        if (m->set[middle] < key) low = middle + 1;
-        else high = middle;
+        if (m->set[middle] < key)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low < m->set_count && m->set[low] == key && !cpu_key_is_nan(key, m->dtype);
 }

@@ -147,11 +147,8 @@ static wick_status *diag_embed(const wick_kernel_call *k) {
 }
 
 static const wick_kernel_row rows[] = {
-    CPU_ROW("cat", cat, NULL, 0, 0),
-    CPU_ROW("constant_pad_nd", constant_pad_nd, NULL, 0, 0),
-    CPU_ROW("flip", flip, NULL, 0, 0),
-    CPU_ROW("roll", roll, NULL, 0, WICK_KERNEL_CONTIGUOUS),
-    CPU_ROW("repeat", repeat, NULL, 0, 0),
-    CPU_ROW("diag_embed", diag_embed, NULL, 0, 0),
+    CPU_ROW("cat", cat, NULL, 0, 0),       CPU_ROW("constant_pad_nd", constant_pad_nd, NULL, 0, 0),
+    CPU_ROW("flip", flip, NULL, 0, 0),     CPU_ROW("roll", roll, NULL, 0, WICK_KERNEL_CONTIGUOUS),
+    CPU_ROW("repeat", repeat, NULL, 0, 0), CPU_ROW("diag_embed", diag_embed, NULL, 0, 0),
 };
 const cpu_kernel_table cpu_shape_table = CPU_TABLE(rows);

@@ -89,7 +89,7 @@ typedef struct fold_kernel {
 } fold_kernel;
 /* By accumulator kind; max and min have no complex entry. NaN wins in max and min. */
 extern const fold_kernel *const fold_sum[ACC_COUNT], *const fold_prod[ACC_COUNT], *const fold_max[ACC_COUNT],
-    *const fold_min[ACC_COUNT];
+                                                                                      *const fold_min[ACC_COUNT];
 
 /* ---- geometry ---- */
 typedef struct reduce_dim {

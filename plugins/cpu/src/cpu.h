@@ -19,7 +19,7 @@ typedef struct cpu_instance {
     cpu_pool *pool;
     const cpu_blas *blas; /* NULL: own GEMM */
     cpu_isa isa;
-    char features[256]; /* "avx2 fma avx512f ..." */
+    char features[256];    /* "avx2 fma avx512f ..." */
     wick_kernel_row *rows; /* the chosen ISA's tables, joined */
     uint64_t row_count;
     wick_backend backend; /* what was registered; lives as long as the instance */
@@ -43,8 +43,10 @@ typedef struct cpu_kernel_table {
 #endif
 
 /* One row of a table: name, function, data, dtypes, flags. */
-#define CPU_ROW(schema, fn, data, dtypes, flags) {sizeof(wick_kernel_row), (flags), (schema), (fn), (data), (dtypes), 0}
-#define CPU_TABLE(rows) {(rows), sizeof(rows) / sizeof((rows)[0])}
+#define CPU_ROW(schema, fn, data, dtypes, flags) \
+    { sizeof(wick_kernel_row), (flags), (schema), (fn), (data), (dtypes), 0 }
+#define CPU_TABLE(rows) \
+    { (rows), sizeof(rows) / sizeof((rows)[0]) }
 
 /* ---- thread pool (src/pool.c) ---- */
 /* Work on [begin, end); `worker` is in [0, threads). */

@@ -2,6 +2,9 @@
  *
  * Keys of its INI section: isa = auto | base | avx2 | avx512, threads = N (0 or absent: every CPU of the process),
  * blas = auto | none | PATH (blas.h). */
+#ifdef CPU_HAVE_X86
+#include <cpuid.h>
+#endif
 #include "blas.h"
 #include "memory.h"
 #include "pool.h"
@@ -12,14 +15,14 @@
 #include <unistd.h>
 
 /* Files of simd/ and of kernels/ that export a table; those of CPU_SIMD_256_FILES are not compiled for avx512. */
-#define CPU_SIMD_FILES(X) X(pointwise) X(reduction) X(reduction_logsumexp) X(reduction_moment) X(softmax) X(norm) \
-    X(norm_layer) X(optim)
+#define CPU_SIMD_FILES(X) \
+    X(pointwise) X(reduction) X(reduction_logsumexp) X(reduction_moment) X(softmax) X(norm) X(norm_layer) X(optim)
 #define CPU_SIMD_256_FILES(X) X(copy) X(random) X(reduction_index) X(scan) X(loss)
-#define CPU_ONCE_FILES(X) \
-    X(index) X(index_renorm) X(scatter) X(shape) X(shape_triangle) X(factory) X(select) X(select_unique) \
-    X(select_search) X(distance) \
-    X(gemm) X(gemm_dot) X(conv) X(conv_im2col) X(pool_max) X(pool_avg) X(pool_unpool) X(upsample) \
-    X(upsample_grid) X(pad) X(sort)
+#define CPU_ONCE_FILES(X)                                                                                         \
+    X(index)                                                                                                      \
+    X(index_renorm) X(scatter) X(shape) X(shape_triangle) X(factory) X(select) X(select_unique) X(select_search)  \
+        X(distance) X(gemm) X(gemm_dot) X(conv) X(conv_im2col) X(pool_max) X(pool_avg) X(pool_unpool) X(upsample) \
+            X(upsample_grid) X(pad) X(sort)
 
 /* ---- the tables, one list an instruction set ---- */
 #define DECLARE_BASE(file) extern const cpu_kernel_table cpu_##file##_table_base;
@@ -46,7 +49,7 @@ CPU_ONCE_FILES(DECLARE_ONCE)
 static const cpu_kernel_table *const once_tables[] = {CPU_ONCE_FILES(LIST_ONCE) NULL};
 
 /* ---- what this machine can run ---- */
-#define FEATURES_AVX2(X) X("avx2") X("fma") X("f16c") X("bmi2")
+#define FEATURES_AVX2(X) X("avx2") X("fma") X("bmi2")
 #define FEATURES_AVX512(X) X("avx512f") X("avx512dq") X("avx512bw") X("avx512vl")
 #define FEATURES_OTHER(X) X("avx512vnni") X("avx512bf16")
 
@@ -55,7 +58,12 @@ static bool always(void) { return true; }
 #ifdef CPU_HAVE_X86
 /* The compiler's runtime reads the CPUID bits and, for the wide registers, that the system saves them (XGETBV). */
 #define AND_SUPPORTED(feature) &&__builtin_cpu_supports(feature)
-static bool has_avx2(void) { return true FEATURES_AVX2(AND_SUPPORTED); }
+/* Not every compiler's runtime knows this one. */
+static bool has_f16c(void) {
+    unsigned a, b, c = 0, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
+}
+static bool has_avx2(void) { return has_f16c() FEATURES_AVX2(AND_SUPPORTED); }
 static bool has_avx512(void) { return has_avx2() FEATURES_AVX512(AND_SUPPORTED); }
 #endif
 
@@ -91,12 +99,17 @@ static void describe_features(char *buffer, size_t bytes) {
     size_t used = 0;
     buffer[0] = 0;
 #ifdef CPU_HAVE_X86
-#define APPEND(feature) \
-    if (__builtin_cpu_supports(feature) && used < bytes) \
+#define APPEND_IF(supported, feature) \
+    if ((supported) && used < bytes)  \
         used += (size_t)snprintf(buffer + used, bytes - used, "%s%s", used ? " " : "", feature);
-    FEATURES_AVX2(APPEND) FEATURES_AVX512(APPEND) FEATURES_OTHER(APPEND)
-#endif
+#define APPEND(feature) APPEND_IF(__builtin_cpu_supports(feature), feature)
+    FEATURES_AVX2(APPEND)
+    APPEND_IF(has_f16c(), "f16c")
+    FEATURES_AVX512(APPEND)
+    FEATURES_OTHER(APPEND)
+#else
     (void)used, (void)bytes;
+#endif
 }
 
 /* ---- the instance ---- */

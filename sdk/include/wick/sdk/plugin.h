@@ -18,8 +18,7 @@
 #define WICK_PLUGIN_MAGIC 0x6b636977u /* "wick" */
 
 /* True if the table at `p` is long enough to have `field` and the field is set. */
-#define WICK_HAS(p, type, field) \
-    ((p)->struct_size >= offsetof(type, field) + sizeof((p)->field) && (p)->field)
+#define WICK_HAS(p, type, field) ((p)->struct_size >= offsetof(type, field) + sizeof((p)->field) && (p)->field)
 
 typedef struct wick_host wick_host;
 typedef struct wick_op wick_op;
@@ -63,14 +62,14 @@ typedef const wick_plugin_desc *(*wick_plugin_query_fn)(const wick_host_info *ho
 #else
 #define WICK_PLUGIN_SYMBOL(ident) wick_plugin_query
 #endif
-#define WICK_PLUGIN(ident, descriptor)                                                                      \
-    WICK_API const wick_plugin_desc *WICK_PLUGIN_SYMBOL(ident)(const wick_host_info *host, const char **out); \
-    WICK_API const wick_plugin_desc *WICK_PLUGIN_SYMBOL(ident)(const wick_host_info *host, const char **out) { \
+#define WICK_PLUGIN(ident, descriptor)                                                                          \
+    WICK_API const wick_plugin_desc *WICK_PLUGIN_SYMBOL(ident)(const wick_host_info *host, const char **out);   \
+    WICK_API const wick_plugin_desc *WICK_PLUGIN_SYMBOL(ident)(const wick_host_info *host, const char **out) {  \
         if (host->abi_major != (descriptor)->abi_major || host->abi_minor < (descriptor)->host_abi_minor_min) { \
-            *out = "host ABI is older than this plugin accepts";                                            \
-            return NULL;                                                                                    \
-        }                                                                                                   \
-        return (descriptor);                                                                                \
+            *out = "host ABI is older than this plugin accepts";                                                \
+            return NULL;                                                                                        \
+        }                                                                                                       \
+        return (descriptor);                                                                                    \
     }
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -126,8 +125,8 @@ enum wick_call_flag {
 typedef wick_status *(*wick_kernel_fn)(const wick_kernel_call *call);
 
 enum wick_kernel_flag {
-    WICK_KERNEL_CONTIGUOUS = 1 << 0,  /* wants contiguous inputs and outputs */
-    WICK_KERNEL_FUSED_CAST = 1 << 1,  /* reads and writes operands of any dtype, computing in the common one */
+    WICK_KERNEL_CONTIGUOUS = 1 << 0, /* wants contiguous inputs and outputs */
+    WICK_KERNEL_FUSED_CAST = 1 << 1, /* reads and writes operands of any dtype, computing in the common one */
     WICK_KERNEL_DETERMINISTIC = 1 << 2,
     WICK_KERNEL_CAPTURE_SAFE = 1 << 3
 };
@@ -198,7 +197,7 @@ struct wick_host {
     uint16_t abi_major;
     uint16_t abi_minor;
     /* errors and log */
-    wick_status *(*status_make)(wick_code code, const char *file, int line, const char *format, ...) WICK_PRINTF(4, 5);
+    wick_status *(*status_make)(wick_code code, const char *file, int line, const char *format, ...)WICK_PRINTF(4, 5);
     void (*status_free)(wick_status *status);
     void (*log)(wick_registrar *registrar, wick_log_level level, const char *message);
     /* host memory through the runtime's allocator: only between create and destroy of `registrar`'s plugin */
@@ -214,7 +213,8 @@ struct wick_host {
     wick_status *(*register_backend)(wick_registrar *registrar, const wick_backend *backend, void *instance);
     /* operators and tensors */
     const wick_op *(*op_find)(wick_context *context, const char *name);
-    bool (*call)(wick_context *context, const wick_op *op, const wick_value *args, int nargs, wick_value *rets, int nrets);
+    bool (*call)(wick_context *context, const wick_op *op, const wick_value *args, int nargs, wick_value *rets,
+                 int nrets);
     const char *(*op_name)(const wick_op *op);
     wick_tensor *(*retain)(wick_tensor *tensor);
     void (*release)(wick_tensor *tensor);
