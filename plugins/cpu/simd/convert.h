@@ -6,6 +6,10 @@
 #include "cpu.h"
 
 #include <complex.h>
+#ifndef CMPLX /* C11's; some compilers leave them out */
+#define CMPLX(re, im) ((double _Complex){(re), (im)})
+#define CMPLXF(re, im) ((float _Complex){(re), (im)})
+#endif
 #undef I /* a class of operands in <wick/sdk/pointwise.inc> */
 #include <string.h>
 #if defined(__F16C__)
