@@ -2,7 +2,7 @@
  * every floating dtype. A result may be the input itself. */
 #include "reduction.h"
 
-#include <complex.h>
+#include "convert.h"
 #include <math.h>
 #include <string.h>
 
