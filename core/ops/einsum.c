@@ -215,7 +215,7 @@ static wick_tensor *contract(wick_context *c, wick_tensor *x, wick_tensor *y, ui
     axis_group batch = {.size = 1}, rows = {.size = 1}, columns = {.size = 1}, inner = {.size = 1};
     wick_dim sizes[WICK_MAX_DIMS];
     int64_t back[WICK_MAX_DIMS];
-    for (int a = 0; a < x->ndim && x && y; ++a) { /* what only one has is summed at once */
+    for (int a = 0; x && y && a < x->ndim; ++a) { /* what only one has is summed at once */
         if (!(mask >> a & 1)) continue;
         if (x->sizes[a] != 1 && y->sizes[a] == 1)
             x = sum_axes(c, x, 1ull << a);

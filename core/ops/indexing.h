@@ -1,13 +1,14 @@
 /* Rules of indexing.inc. Included by rows.h only. */
 INFER(infer_embedding)
-INFER(infer_embedding_dense_backward) INFER(infer_embedding_renorm) INFER(infer_gather) INFER(infer_index) INFER(
-    infer_index_add) INFER(infer_index_copy) INFER(infer_index_fill) INFER(infer_index_put) INFER(infer_index_reduce)
-    INFER(infer_index_select) INFER(infer_masked_scatter) INFER(infer_masked_select) INFER(infer_nonzero) INFER(
-        infer_nonzero_static) INFER(infer_put) INFER(infer_scatter) INFER(infer_scatter_add) INFER(infer_scatter_reduce)
-        INFER(infer_scatter_reduce_two) INFER(infer_take) COMPOSE(compose__embedding_bag) COMPOSE(compose_argwhere)
-            COMPOSE(compose_embedding) COMPOSE(compose_embedding_backward) COMPOSE(compose_embedding_bag)
-                COMPOSE(compose_embedding_bag_dense_backward) COMPOSE(compose_embedding_bag_forward_only)
-                    COMPOSE(compose_embedding_bag_padding_idx) COMPOSE(compose_embedding_bag_per_sample_backward)
+INFER(infer_embedding_dense_backward)
+INFER(infer_embedding_renorm) INFER(infer_gather) INFER(infer_index) INFER(infer_index_add) INFER(infer_index_copy)
+    INFER(infer_index_fill) INFER(infer_index_put) INFER(infer_index_reduce) INFER(infer_index_select)
+        INFER(infer_masked_scatter) INFER(infer_masked_select) INFER(infer_nonzero) INFER(infer_nonzero_static)
+            INFER(infer_put) INFER(infer_scatter) INFER(infer_scatter_add) INFER(infer_scatter_reduce) INFER(
+                infer_scatter_reduce_two) INFER(infer_take) COMPOSE(compose__embedding_bag) COMPOSE(compose_argwhere)
+                COMPOSE(compose_embedding) COMPOSE(compose_embedding_backward) COMPOSE(compose_embedding_bag)
+                    COMPOSE(compose_embedding_bag_dense_backward) COMPOSE(compose_embedding_bag_forward_only) COMPOSE(
+                        compose_embedding_bag_padding_idx) COMPOSE(compose_embedding_bag_per_sample_backward)
                         COMPOSE(compose_embedding_dense_backward) COMPOSE(compose_index) COMPOSE(compose_index_add)
                             COMPOSE(compose_index_copy) COMPOSE(compose_index_fill) COMPOSE(compose_index_fill_tensor)
                                 COMPOSE(compose_index_put) COMPOSE(compose_index_select_backward)

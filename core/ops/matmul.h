@@ -1,6 +1,7 @@
 /* Rules of matmul.inc. Included by rows.h only. */
 INFER(infer_addbmm)
-INFER(infer_addmm) INFER(infer_addmv) INFER(infer_addr) INFER(infer_baddbmm) INFER(infer_bmm) INFER(infer_cdist)
+INFER(infer_addmm)
+INFER(infer_addmv) INFER(infer_addr) INFER(infer_baddbmm) INFER(infer_bmm) INFER(infer_cdist)
     INFER(infer_cdist_backward) INFER(infer_cross) INFER(infer_dot) INFER(infer_linear) INFER(infer_mm) INFER(infer_mv)
         INFER(infer_pdist) INFER(infer_pdist_backward) INFER(infer_trace) COMPOSE(compose_addbmm) COMPOSE(compose_addmm)
             COMPOSE(compose_addmv) COMPOSE(compose_addr) COMPOSE(compose_attention) COMPOSE(compose_attention_math)

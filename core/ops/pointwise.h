@@ -1,13 +1,14 @@
 /* Rules of pointwise.inc. Included by rows.h only. */
 INFER(infer_activation)
-INFER(infer_add) INFER(infer_addcdiv) INFER(infer_addcmul) INFER(infer_clamp) INFER(infer_complex) INFER(infer_div_mode) INFER(
-    infer_floating) INFER(infer_floating_any) INFER(infer_frexp) INFER(infer_glu) INFER(infer_glu_backward) INFER(infer_heaviside) INFER(infer_integral)
-    INFER(infer_lerp) INFER(infer_log_sigmoid) INFER(infer_log_sigmoid_backward) INFER(infer_masked_fill) INFER(infer_not_complex) INFER(
-        infer_order) INFER(infer_pow_scalar) INFER(infer_prelu_backward) INFER(infer_signed) INFER(infer_sub) INFER(infer_test_real) INFER(infer_where) COMPOSE(compose_absolute) COMPOSE(compose_add_scalar) COMPOSE(compose_arctan2) COMPOSE(compose_bitwise_and_scalar) COMPOSE(compose_bitwise_left_shift_tensor_scalar) COMPOSE(compose_bitwise_or_scalar) COMPOSE(compose_bitwise_right_shift_tensor_scalar) COMPOSE(compose_bitwise_xor_scalar) COMPOSE(compose_clip) COMPOSE(compose_clip_tensor) COMPOSE(compose_copysign_scalar) COMPOSE(compose_div_scalar) COMPOSE(compose_div_scalar_mode)
-        COMPOSE(compose_divide_tensor) COMPOSE(compose_eq_scalar) COMPOSE(compose_fix) COMPOSE(compose_float_power_scalar) COMPOSE(compose_float_power_tensor_scalar) COMPOSE(
-            compose_float_power_tensor_tensor) COMPOSE(compose_floor_divide) COMPOSE(compose_floor_divide_scalar) COMPOSE(compose_fmod_scalar)
-            COMPOSE(compose_ge_scalar) COMPOSE(compose_gt_scalar) COMPOSE(compose_isclose) COMPOSE(compose_isfinite) COMPOSE(compose_isreal) COMPOSE(
-                compose_ldexp_tensor) COMPOSE(compose_le_scalar) COMPOSE(compose_log_sigmoid) COMPOSE(compose_lt_scalar) COMPOSE(compose_masked_fill_scalar) COMPOSE(compose_masked_fill_tensor)
+INFER(infer_add)
+INFER(infer_addcdiv) INFER(infer_addcmul) INFER(infer_clamp) INFER(infer_complex) INFER(infer_div_mode) INFER(
+    infer_floating) INFER(infer_floating_any) INFER(infer_frexp) INFER(infer_glu) INFER(infer_glu_backward)
+    INFER(infer_heaviside) INFER(infer_integral) INFER(infer_lerp) INFER(infer_log_sigmoid) INFER(
+        infer_log_sigmoid_backward) INFER(infer_masked_fill) INFER(infer_not_complex) INFER(infer_order)
+        INFER(infer_pow_scalar) INFER(infer_prelu_backward) INFER(infer_signed) INFER(infer_sub) INFER(
+            infer_test_real) INFER(infer_where) COMPOSE(compose_absolute) COMPOSE(compose_add_scalar) COMPOSE(compose_arctan2)
+            COMPOSE(compose_bitwise_and_scalar) COMPOSE(compose_bitwise_left_shift_tensor_scalar) COMPOSE(
+                compose_bitwise_or_scalar) COMPOSE(compose_bitwise_right_shift_tensor_scalar) COMPOSE(compose_bitwise_xor_scalar) COMPOSE(compose_clip) COMPOSE(compose_clip_tensor) COMPOSE(compose_copysign_scalar) COMPOSE(compose_div_scalar) COMPOSE(compose_div_scalar_mode) COMPOSE(compose_divide_tensor) COMPOSE(compose_eq_scalar) COMPOSE(compose_fix) COMPOSE(compose_float_power_scalar) COMPOSE(compose_float_power_tensor_scalar) COMPOSE(compose_float_power_tensor_tensor) COMPOSE(compose_floor_divide) COMPOSE(compose_floor_divide_scalar) COMPOSE(compose_fmod_scalar) COMPOSE(compose_ge_scalar) COMPOSE(compose_gt_scalar) COMPOSE(compose_isclose) COMPOSE(compose_isfinite) COMPOSE(compose_isreal) COMPOSE(compose_ldexp_tensor) COMPOSE(compose_le_scalar) COMPOSE(compose_log_sigmoid) COMPOSE(compose_lt_scalar) COMPOSE(compose_masked_fill_scalar) COMPOSE(compose_masked_fill_tensor)
                 COMPOSE(compose_max_other) COMPOSE(compose_min_other) COMPOSE(compose_glu) COMPOSE(compose_glu_backward) COMPOSE(
                     compose_prelu_kernel_backward) COMPOSE(compose_mul_scalar) COMPOSE(compose_multiply_tensor) COMPOSE(compose_mvlgamma)
                     COMPOSE(compose_ne_scalar) COMPOSE(compose_negative) COMPOSE(compose_positive) COMPOSE(compose_pow_scalar) COMPOSE(compose_prelu) COMPOSE(

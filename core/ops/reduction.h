@@ -1,7 +1,8 @@
 /* Rules of reduction.inc. Included by rows.h only. */
 INFER(infer_amax)
-INFER(infer_aminmax) INFER(infer_argmax) INFER(infer_bincount) INFER(infer_bucketize) INFER(infer_count_nonzero) INFER(
-    infer_cummax) INFER(infer_cumsum) INFER(infer_histc) INFER(infer_isin) INFER(infer_kthvalue) INFER(infer_logcumsumexp)
+INFER(infer_aminmax)
+INFER(infer_argmax) INFER(infer_bincount) INFER(infer_bucketize) INFER(infer_count_nonzero) INFER(infer_cummax) INFER(
+    infer_cumsum) INFER(infer_histc) INFER(infer_isin) INFER(infer_kthvalue) INFER(infer_logcumsumexp)
     INFER(infer_logsumexp) INFER(infer_max_all) INFER(infer_max_dim) INFER(infer_mean) INFER(infer_median) INFER(
         infer_nansum) INFER(infer_prod) INFER(infer_safe_softmax) INFER(infer_searchsorted) INFER(infer_softmax)
         INFER(infer_softmax_backward) INFER(infer_sort) INFER(infer_sum) INFER(infer_topk) INFER(infer_truth) INFER(
@@ -38,15 +39,15 @@ INFER(infer_aminmax) INFER(infer_argmax) INFER(infer_bincount) INFER(infer_bucke
                                                                         d_cummax) GRADIENT(d_cumprod) GRADIENT(d_cumsum)
                                                                         GRADIENT(d_dist) GRADIENT(d_kthvalue) GRADIENT(
                                                                             d_log_softmax) GRADIENT(d_logcumsumexp)
-                                                                            GRADIENT(d_logsumexp) GRADIENT(d_max_all) GRADIENT(
-                                                                                d_mean) GRADIENT(d_nansum) GRADIENT(d_norm)
-                                                                                GRADIENT(d_norm_dim) GRADIENT(
-                                                                                    d_prod) GRADIENT(d_prod_dim)
-                                                                                    GRADIENT(d_selecting_backward) GRADIENT(
-                                                                                        d_softmax) GRADIENT(d_sort)
-                                                                                        GRADIENT(
-                                                                                            d_std) GRADIENT(d_std_mean)
-                                                                                            GRADIENT(
+                                                                            GRADIENT(d_logsumexp) GRADIENT(
+                                                                                d_max_all) GRADIENT(d_mean)
+                                                                                GRADIENT(d_nansum) GRADIENT(d_norm) GRADIENT(
+                                                                                    d_norm_dim) GRADIENT(d_prod)
+                                                                                    GRADIENT(d_prod_dim) GRADIENT(
+                                                                                        d_selecting_backward)
+                                                                                        GRADIENT(d_softmax) GRADIENT(
+                                                                                            d_sort) GRADIENT(d_std)
+                                                                                            GRADIENT(d_std_mean) GRADIENT(
                                                                                                 d_sum) GRADIENT(d_taken)
                                                                                                 GRADIENT(d_topk) GRADIENT(
                                                                                                     d_var)

@@ -40,6 +40,8 @@ int64_t cpu_gemm_packed_count(const cpu_gemm_type *type, int64_t k, int64_t n) {
     return divide_up(n, panel) * panel * k;
 }
 
+static bool is_own_type(wick_dtype dtype) { return dtype == WICK_F32 || dtype == WICK_F64; }
+
 /* ---- alpha and beta ---- */
 typedef struct factors {
     double alpha[2], beta[2]; /* complex */
@@ -126,12 +128,11 @@ static tile_plan plan_tiles(const cpu_instance *cpu, const cpu_gemm *g) {
     const bool fits_cache = (size_t)(g->k * g->n) * bytes <= 256 << 10;
     plan.packed = !whole_vectors || !(fits_cache || g->m <= 4 * plan.type->strip);
     plan.panel = cpu_gemm_panel(plan.type, g->n);
-    plan.slice = at_least(SLICE_COUNT / at_least(g->k, 1) / plan.panel, 1) * plan.panel;
+    plan.slice = divide_up(g->n, plan.panel) * plan.panel;
+    if (plan.packed && g->k * plan.slice > SLICE_COUNT)
+        plan.slice = at_most(plan.slice, at_least(SLICE_COUNT / g->k / plan.panel, 1) * plan.panel);
     plan.offsets_bytes = cpu_whole_lines((size_t)(g->m + g->k) * sizeof(int64_t));
-    if (plan.packed)
-        plan.packed_bytes = (size_t)(divide_up(at_most(g->n, plan.slice), plan.panel) * plan.panel * g->k) * bytes;
-    else
-        plan.slice = divide_up(g->n, plan.panel) * plan.panel;
+    if (plan.packed) plan.packed_bytes = (size_t)(plan.slice * g->k) * bytes;
     return plan;
 }
 
@@ -165,6 +166,10 @@ static void run_product(cpu_instance *cpu, tile_job *job) {
     const cpu_product *p = &job->product;
     const int64_t strip = job->plan->type->strip, threads = cpu_thread_count(cpu);
     const double work = (double)p->m * (double)p->n * (double)p->k;
+    if (work <= GRAIN_MULTIPLY_ADDS && p->n <= COLUMN_BLOCK) { /* often so small that divisions would show */
+        job->plan->type->run(p, 0, p->m, 0, p->n);
+        return;
+    }
     job->col_block = at_least(COLUMN_BLOCK / p->panel, 1) * p->panel;
     if (p->m <= 2 * strip && threads > 1) /* a low matrix is split by columns */
         job->col_block = at_most(job->col_block, divide_up(divide_up(p->n, 2 * threads), p->panel) * p->panel);
@@ -185,8 +190,9 @@ static void run_slice(cpu_instance *cpu, tile_job *job, int64_t n0, int64_t n) {
     p->c = (char *)g->c.data + (size_t)(n0 * g->c.col) * bytes;
     if (p->beta != 0) p->s = (const char *)g->s.data + (size_t)(n0 * g->s.col) * bytes;
     if (job->plan->packed) {
-        cpu_parallel_for(cpu, divide_up(n, panel), at_least(CPU_GRAIN / at_least(g->k * panel, 1), 1), pack_panels,
-                         job);
+        const int64_t panels = divide_up(n, panel);
+        cpu_parallel_for(cpu, panels, g->k * n < CPU_GRAIN ? panels : at_least(CPU_GRAIN / (g->k * panel), 1),
+                         pack_panels, job);
         p->b = job->packed;
     }
     run_product(cpu, job);
@@ -215,6 +221,45 @@ static void run_tiles(cpu_instance *cpu, const cpu_gemm *g, const factors *f, vo
         .beta = f->beta[0],
     };
     for (int64_t n0 = 0; n0 < g->n; n0 += plan.slice) run_slice(cpu, &job, n0, at_most(g->n - n0, plan.slice));
+}
+
+/* ---- dot products: few columns, and nothing to pack ---- */
+static bool suits_dots(const cpu_instance *cpu, const cpu_gemm *g) {
+    if (!is_own_type(g->dtype) || g->a.col != 1 || g->b.row != 1) return false;
+    const int64_t vector = cpu_gemm_type_of(cpu, g->dtype)->vector;
+    return g->n > 1 && g->n <= vector && g->m > 1 && g->k >= vector && g->k % vector == 0;
+}
+
+typedef struct dots_job {
+    cpu_product product;
+    const cpu_gemm_type *type;
+    int64_t a_row, b_col;
+} dots_job;
+
+static void run_dot_rows(void *user, int64_t begin, int64_t end, int worker) {
+    const dots_job *job = user;
+    job->type->run_dots(&job->product, job->a_row, job->b_col, begin, end);
+}
+
+static void run_dots(cpu_instance *cpu, const cpu_gemm *g, const factors *f) {
+    dots_job job = {.type = cpu_gemm_type_of(cpu, g->dtype), .a_row = g->a.row, .b_col = g->b.col};
+    job.product = (cpu_product){
+        .m = g->m,
+        .n = g->n,
+        .k = g->k,
+        .a = g->a.data,
+        .b = g->b.data,
+        .c = g->c.data,
+        .c_row = g->c.row,
+        .c_col = g->c.col,
+        .s = g->s.data,
+        .s_row = g->s.row,
+        .s_col = g->s.col,
+        .alpha = f->alpha[0],
+        .beta = f->beta[0],
+    };
+    const int64_t grain = g->m * g->n * g->k <= GRAIN_MULTIPLY_ADDS ? g->m : GRAIN_MULTIPLY_ADDS / (g->n * g->k);
+    cpu_parallel_for(cpu, g->m, at_least(grain, 8), run_dot_rows, &job);
 }
 
 /* ---- the BLAS ---- */
@@ -317,8 +362,6 @@ static cpu_gemm transposed(const cpu_gemm *g) {
     return t;
 }
 
-static bool is_own_type(wick_dtype dtype) { return dtype == WICK_F32 || dtype == WICK_F64; }
-
 /* Few columns would leave much of every register empty; its many rows fill them. */
 static bool is_narrow(const cpu_instance *cpu, const cpu_gemm *g) {
     if (!is_own_type(g->dtype) || g->n == 1 || prefers_blas(cpu, g)) return false;
@@ -334,14 +377,14 @@ static cpu_gemm canonical(const cpu_instance *cpu, const cpu_gemm *g) {
     if (x.n == 1) x.b.col = 1, x.c.col = 1;
     if (x.m == 1) x.a.row = x.k, x.c.row = x.n;
     if (x.k == 1) x.a.col = 1, x.b.row = x.n;
-    return is_narrow(cpu, &x) ? transposed(&x) : x;
+    return is_narrow(cpu, &x) && !suits_dots(cpu, &x) ? transposed(&x) : x;
 }
 
 size_t cpu_gemm_scratch(const cpu_instance *cpu, const cpu_gemm *g) {
     const cpu_gemm x = canonical(cpu, g);
     if (!is_own_type(x.dtype)) return 0;
     if (x.n == 1) return cpu_whole_lines((size_t)x.m * wick_dtype_bytes(x.dtype));
-    if (prefers_blas(cpu, &x)) return 0;
+    if (prefers_blas(cpu, &x) || suits_dots(cpu, &x)) return 0;
     const tile_plan plan = plan_tiles(cpu, &x);
     return plan.offsets_bytes + cpu_whole_lines(plan.packed_bytes);
 }
@@ -354,6 +397,8 @@ void cpu_gemm_run(cpu_instance *cpu, const cpu_gemm *g, void *scratch) {
         run_vector(cpu, &x, &f, scratch);
     else if (prefers_blas(cpu, &x))
         run_blas(cpu, &x, &f);
+    else if (suits_dots(cpu, &x))
+        run_dots(cpu, &x, &f);
     else if (is_own_type(x.dtype))
         run_tiles(cpu, &x, &f, scratch);
     else

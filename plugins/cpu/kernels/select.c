@@ -12,8 +12,8 @@ typedef void (*truth_fn)(const char *from, int64_t stride, int64_t n, uint64_t m
         for (int64_t i = 0; i < n; ++i) out[i] = (*(const cpu_word##bytes *)(from + i * stride) & mask) != 0; \
     }
 TRUTH(1)
-TRUTH(2) TRUTH(4)
-    TRUTH(8) static void truth_16(const char *from, int64_t stride, int64_t n, uint64_t mask, uint8_t *out) {
+TRUTH(2)
+TRUTH(4) TRUTH(8) static void truth_16(const char *from, int64_t stride, int64_t n, uint64_t mask, uint8_t *out) {
     for (int64_t i = 0; i < n; ++i) {
         cpu_word16 item = *(const cpu_word16 *)(from + i * stride);
         out[i] = ((item.low | item.high) & mask) != 0;

@@ -9,45 +9,80 @@
 #if defined(CPU_ISA_avx512)
 #define VECTOR_BYTES 64
 #define STRIP 8
-#define TILE_HEIGHTS(X, separator) X(8) separator X(4) separator X(2) separator X(1)
+#define TILE_HEIGHTS(X, separator) \
+    X(1) separator X(2) separator X(3) separator X(4) separator X(5) separator X(6) separator X(7) separator X(8)
 #elif defined(CPU_ISA_avx2)
 #define VECTOR_BYTES 32
 #define STRIP 4
-#define TILE_HEIGHTS(X, separator) X(4) separator X(2) separator X(1)
+#define TILE_HEIGHTS(X, separator) X(1) separator X(2) separator X(3) separator X(4)
 #else
 #define VECTOR_BYTES 16
 #define STRIP 4
-#define TILE_HEIGHTS(X, separator) X(4) separator X(2) separator X(1)
+#define TILE_HEIGHTS(X, separator) X(1) separator X(2) separator X(3) separator X(4)
 #endif
 #define COMMA ,
 #define K_BLOCK 384
+#define FIRST_CACHE (32 << 10) /* bytes of the first-level cache that A may take */
 #define THIN_BLOCK 128
 
+/* Registers made of parts of 128 bits, loaded from different places. */
+typedef double part128 __attribute__((vector_size(16), aligned(4), may_alias));
+#define PART(i) (*(const part128 *)part[i])
+#define JOIN2(i) __builtin_shufflevector(PART(i), PART(i + 1), 0, 1, 2, 3)
+#if VECTOR_BYTES == 64
+#define JOIN(part) __builtin_shufflevector(JOIN2(0), JOIN2(2), 0, 1, 2, 3, 4, 5, 6, 7)
+#define EACH_QUAD(X) X(0), X(1), X(2), X(3)
+#elif VECTOR_BYTES == 32
+#define JOIN(part) JOIN2(0)
+#define EACH_QUAD(X) X(0), X(1)
+#else
+#define JOIN(part) PART(0)
+#define EACH_QUAD(X) X(0)
+#endif
+
+/* LISTn(X, d) is X(l, d) for n lanes l. */
+#define LIST2(X, d, l) X(l, d), X(l + 1, d)
+#define LIST4(X, d, l) LIST2(X, d, l), LIST2(X, d, l + 2)
+#define LIST8(X, d, l) LIST4(X, d, l), LIST4(X, d, l + 4)
+#define LIST16(X, d, l) LIST8(X, d, l), LIST8(X, d, l + 8)
+#if VECTOR_BYTES == 64
+#define LIST_F32 LIST16
+#define LIST_F64 LIST8
+#elif VECTOR_BYTES == 32
+#define LIST_F32 LIST8
+#define LIST_F64 LIST4
+#else
+#define LIST_F32 LIST4
+#define LIST_F64 LIST2
+#endif
+#define DOT_ROWS (LANES < 4 ? LANES : 4)
+#define DOT_COLS (LANES / DOT_ROWS)
+
 #define T float
+#define EACH_LANE(X, d) LIST_F32(X, d, 0)
 #define NAME(x) x##_f32
-#define BLOCK 8
-#define BLOCK_ROUNDS 3
-#define BLOCK_LOW 0, 8, 1, 9, 2, 10, 3, 11
-#define BLOCK_HIGH 4, 12, 5, 13, 6, 14, 7, 15
+#define QUAD 4
+#define LOW(i) 4 * (i), LANES + 4 * (i), 4 * (i) + 1, LANES + 4 * (i) + 1
+#define HIGH(i) 4 * (i) + 2, LANES + 4 * (i) + 2, 4 * (i) + 3, LANES + 4 * (i) + 3
 #include "gemm_tile.inc"
 #undef T
 #undef NAME
-#undef BLOCK
-#undef BLOCK_ROUNDS
-#undef BLOCK_LOW
-#undef BLOCK_HIGH
+#undef QUAD
+#undef LOW
+#undef HIGH
 
+#undef EACH_LANE
 #define T double
+#define EACH_LANE(X, d) LIST_F64(X, d, 0)
 #define NAME(x) x##_f64
-#define BLOCK 4
-#define BLOCK_ROUNDS 2
-#define BLOCK_LOW 0, 4, 1, 5
-#define BLOCK_HIGH 2, 6, 3, 7
+#define QUAD 2
+#define LOW(i) 2 * (i), LANES + 2 * (i)
+#define HIGH(i) 2 * (i) + 1, LANES + 2 * (i) + 1
 #include "gemm_tile.inc"
 
 const cpu_gemm_isa CPU_NAME(gemm_isa) = {
-    .f32 = {VECTOR_BYTES / sizeof(float), STRIP, run_f32, run_thin_f32, pack_f32, transpose_f32, dot_f32,
+    .f32 = {VECTOR_BYTES / sizeof(float), STRIP, run_f32, run_thin_f32, run_dots_f32, pack_f32, transpose_f32, dot_f32,
             combine_rows_f32},
-    .f64 = {VECTOR_BYTES / sizeof(double), STRIP, run_f64, run_thin_f64, pack_f64, transpose_f64, dot_f64,
+    .f64 = {VECTOR_BYTES / sizeof(double), STRIP, run_f64, run_thin_f64, run_dots_f64, pack_f64, transpose_f64, dot_f64,
             combine_rows_f64},
 };

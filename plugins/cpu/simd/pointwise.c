@@ -42,6 +42,8 @@ const pw_loop *const CPU_NAME(pw_loops)[CPU_CLASS_COUNT] = {
     [CPU_U8] = CPU_NAME_256(pw_loops_u8),   [CPU_U64] = cpu_pw_loops_u64_base,
     [CPU_C64] = CPU_NAME_256(pw_loops_c64), [CPU_C128] = CPU_NAME_256(pw_loops_c128)};
 
+CLASS_LOOPS(CPU_NAME(pw_loops_bf16)) /* NULL for most */
+
 static inline cpu_class class_of_kind(pw_kind kind, cpu_class c) {
     if (kind == KIND_T) return c;
     if (kind == KIND_B) return CPU_U8;
@@ -109,6 +111,20 @@ static bool try_packed(const wick_kernel_call *k, const pw_eval *e, const pw_op 
     }
     job.loop = loop, job.scalars = e->scalars, job.inputs = op->inputs;
     cpu_parallel_for(cpu_of(k), n, CPU_GRAIN, run_packed, &job);
+    return true;
+}
+
+/* Runs the call if every operand is packed and bf16, and there is a loop for that. */
+static bool try_packed_bf16(const wick_kernel_call *k, const pw_eval *e, const pw_op *op) {
+    packed_job job = {CPU_NAME(pw_loops_bf16)[e->id], e->scalars, op->inputs, {0}, {0}};
+    if (!job.loop) return false;
+    for (int i = 0; i <= op->inputs; ++i) {
+        const wick_tensor *t = e->operands[i];
+        if (t->dtype != WICK_BF16 || !wick_is_contiguous(t)) return false;
+        job.data[i] = wick_data(t);
+        job.bytes[i] = (int32_t)sizeof(uint16_t);
+    }
+    cpu_parallel_for(cpu_of(k), e->operands[0]->numel, CPU_GRAIN, run_packed, &job);
     return true;
 }
 
@@ -340,6 +356,7 @@ wick_status *CPU_NAME(pw_run)(const wick_kernel_call *k, const pw_eval *e) {
                                (int)compute);
     if (e->operands[0]->numel == 0) return NULL;
     bool plain = !e->refuse_zero_divisor;
+    if (plain && compute == WICK_BF16 && alike(e, op) && try_packed_bf16(k, e, op)) return NULL;
     if (plain && (alike(e, op) ? try_packed(k, e, op, c, loop) : try_short(e, op, c, compute, loop))) return NULL;
     return run_in_blocks(k, e, op, compute, loop);
 }

@@ -32,6 +32,9 @@ typedef struct cpu_gemm_type {
     /* The same for the rows [m0, m1) and all columns, for very few columns: it is vectorized along the rows of A, which
      * come in runs of `length` that are evenly spaced (the pixels of an image row). */
     void (*run_thin)(const cpu_product *p, int64_t m0, int64_t m1, int64_t length);
+    /* The same for at most `vector` columns and a k of whole vectors, where the rows of A and the columns of B are
+     * contiguous: every element of C is a dot product. p's rows, cols and panels are not read. */
+    void (*run_dots)(const cpu_product *p, int64_t a_row, int64_t b_col, int64_t m0, int64_t m1);
     /* Copies columns [n0, n1) of a k x n matrix into panels (width `panel`, zero-filled), n0 a multiple of the
      * panel. */
     void (*pack)(void *out, const void *b, int64_t row, int64_t col, int64_t k, int64_t n0, int64_t n1, int64_t panel);
@@ -48,7 +51,7 @@ typedef struct cpu_gemm_isa {
 
 extern const cpu_gemm_isa cpu_gemm_isa_base, cpu_gemm_isa_avx2, cpu_gemm_isa_avx512;
 
-/* The same for int64, by plain loops: without run_thin, dot and combine_rows. */
+/* The same for int64, by plain loops: without run_thin, run_dots, dot and combine_rows. */
 extern const cpu_gemm_type cpu_gemm_int64;
 
 /* The functions for F32, F64 or I64 of the instance's instruction set. */

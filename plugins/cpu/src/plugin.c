@@ -18,11 +18,12 @@
 #define CPU_SIMD_FILES(X) \
     X(pointwise) X(reduction) X(reduction_logsumexp) X(reduction_moment) X(softmax) X(norm) X(norm_layer) X(optim)
 #define CPU_SIMD_256_FILES(X) X(copy) X(random) X(reduction_index) X(scan) X(loss)
-#define CPU_ONCE_FILES(X)                                                                                         \
-    X(index)                                                                                                      \
-    X(index_renorm) X(scatter) X(shape) X(shape_triangle) X(factory) X(select) X(select_unique) X(select_search)  \
-        X(distance) X(gemm) X(gemm_dot) X(conv) X(conv_im2col) X(pool_max) X(pool_avg) X(pool_unpool) X(upsample) \
-            X(upsample_grid) X(pad) X(sort)
+#define CPU_ONCE_FILES(X)                                                                                             \
+    X(index)                                                                                                          \
+    X(index_renorm)                                                                                                   \
+    X(scatter) X(shape) X(shape_triangle) X(factory) X(select) X(select_unique) X(select_search) X(distance) X(gemm)  \
+        X(gemm_dot) X(conv) X(conv_im2col) X(pool_max) X(pool_avg) X(pool_unpool) X(upsample) X(upsample_grid) X(pad) \
+            X(sort)
 
 /* ---- the tables, one list an instruction set ---- */
 #define DECLARE_BASE(file) extern const cpu_kernel_table cpu_##file##_table_base;
