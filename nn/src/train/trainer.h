@@ -21,11 +21,11 @@ struct wick_trainer {
     wick_tensor *loss_sum; /* F64, of the epoch's samples, on the device */
     wick_tensor *correct;  /* I64 */
     int64_t samples;       /* of the epoch so far */
-    double seconds;        /* of the epoch, before this session */
+    double seconds;        /* of the epoch, before this start */
     wick_epoch_metrics *metrics;
     size_t metrics_count, metrics_capacity;
     size_t best; /* index of the best line */
-    /* this session */
+    /* since this start */
     double epoch_begin, last_event;
 };
 
