@@ -73,7 +73,13 @@ static void arrays_destroy(void *user) {
     X(U8, uint8_t)   \
     X(I8, int8_t)    \
     X(I16, int16_t)  \
-    X(I32, int32_t) X(I64, int64_t) X(U16, uint16_t) X(U32, uint32_t) X(U64, uint64_t) X(F32, float) X(F64, double)
+    X(I32, int32_t)  \
+    X(I64, int64_t)  \
+    X(U16, uint16_t) \
+    X(U32, uint32_t) \
+    X(U64, uint64_t) \
+    X(F32, float)    \
+    X(F64, double)
 
 static double element_at(const wick_array *a, int64_t i) {
     switch (a->dtype) {

@@ -17,13 +17,22 @@ typedef struct series {
 } series;
 
 /* X(DTYPE, stored type, narrow) */
-#define SERIES_TYPES(X)                                                                                            \
-    X(U8, uint8_t, (uint8_t))                                                                                      \
-    X(I8, int8_t, (int8_t))                                                                                        \
-    X(I16, int16_t, (int16_t)) X(I32, int32_t, (int32_t)) X(I64, int64_t, (int64_t)) X(U16, uint16_t, (uint16_t))  \
-        X(U32, uint32_t, (uint32_t)) X(U64, uint64_t, (uint64_t)) X(F16, uint16_t, f16_of_f32)                     \
-            X(BF16, uint16_t, bf16_of_f32) X(F8E4M3FN, uint8_t, f8e4m3fn_of_f32) X(F8E5M2, uint8_t, f8e5m2_of_f32) \
-                X(F32, float, (float)) X(F64, double, (double)) X(BOOL, uint8_t, 0 !=)
+#define SERIES_TYPES(X)                   \
+    X(U8, uint8_t, (uint8_t))             \
+    X(I8, int8_t, (int8_t))               \
+    X(I16, int16_t, (int16_t))            \
+    X(I32, int32_t, (int32_t))            \
+    X(I64, int64_t, (int64_t))            \
+    X(U16, uint16_t, (uint16_t))          \
+    X(U32, uint32_t, (uint32_t))          \
+    X(U64, uint64_t, (uint64_t))          \
+    X(F16, uint16_t, f16_of_f32)          \
+    X(BF16, uint16_t, bf16_of_f32)        \
+    X(F8E4M3FN, uint8_t, f8e4m3fn_of_f32) \
+    X(F8E5M2, uint8_t, f8e5m2_of_f32)     \
+    X(F32, float, (float))                \
+    X(F64, double, (double))              \
+    X(BOOL, uint8_t, 0 !=)
 
 #define NARROW(DTYPE, type, narrow)                                                         \
     static void real_##DTYPE(char *to, int64_t stride, const double *from, int64_t n) {     \

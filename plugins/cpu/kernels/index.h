@@ -63,7 +63,12 @@ typedef uint64_t __attribute__((may_alias)) cpu_word8;
 typedef struct __attribute__((may_alias)) cpu_word16 {
     uint64_t low, high;
 } cpu_word16;
-#define CPU_WORDS(X) X(1) X(2) X(4) X(8) X(16)
+#define CPU_WORDS(X) \
+    X(1)             \
+    X(2)             \
+    X(4)             \
+    X(8)             \
+    X(16)
 
 /* ---- walks: up to three operands over one shape ---- */
 #define CPU_WALK_OPERANDS 3

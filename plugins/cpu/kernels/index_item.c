@@ -59,12 +59,22 @@ void cpu_item_from_scalar(wick_dtype dtype, const wick_value *value, void *out) 
 }
 
 /* X(DTYPE, stored type, conversion) */
-#define REAL_ITEMS(X)                                                                                           \
-    X(BOOL, uint8_t, )                                                                                          \
-    X(U8, uint8_t, )                                                                                            \
-    X(I8, int8_t, ) X(I16, int16_t, ) X(I32, int32_t, ) X(I64, int64_t, ) X(U16, uint16_t, ) X(U32, uint32_t, ) \
-        X(U64, uint64_t, ) X(F16, uint16_t, f32_of_f16) X(BF16, uint16_t, f32_of_bf16)                          \
-            X(F8E4M3FN, uint8_t, f32_of_f8e4m3fn) X(F8E5M2, uint8_t, f32_of_f8e5m2) X(F32, float, ) X(F64, double, )
+#define REAL_ITEMS(X)                     \
+    X(BOOL, uint8_t, )                    \
+    X(U8, uint8_t, )                      \
+    X(I8, int8_t, )                       \
+    X(I16, int16_t, )                     \
+    X(I32, int32_t, )                     \
+    X(I64, int64_t, )                     \
+    X(U16, uint16_t, )                    \
+    X(U32, uint32_t, )                    \
+    X(U64, uint64_t, )                    \
+    X(F16, uint16_t, f32_of_f16)          \
+    X(BF16, uint16_t, f32_of_bf16)        \
+    X(F8E4M3FN, uint8_t, f32_of_f8e4m3fn) \
+    X(F8E5M2, uint8_t, f32_of_f8e5m2)     \
+    X(F32, float, )                       \
+    X(F64, double, )
 
 double cpu_item_to_double(wick_dtype dtype, const void *item) {
 #define READ_CASE(DTYPE, type, convert) \

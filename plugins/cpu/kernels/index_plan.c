@@ -13,7 +13,13 @@ typedef bool (*load_fn)(const cpu_index_plan *plan, const char *index, int64_t i
 /* X(DTYPE, type) */
 #define INDEX_TYPES(X) \
     X(U8, uint8_t)     \
-    X(I8, int8_t) X(I16, int16_t) X(I32, int32_t) X(I64, int64_t) X(U16, uint16_t) X(U32, uint32_t) X(U64, uint64_t)
+    X(I8, int8_t)      \
+    X(I16, int16_t)    \
+    X(I32, int32_t)    \
+    X(I64, int64_t)    \
+    X(U16, uint16_t)   \
+    X(U32, uint32_t)   \
+    X(U64, uint64_t)
 
 #define LOAD(DTYPE, type)                                                                                    \
     static bool load_##DTYPE(const cpu_index_plan *plan, const char *index, int64_t index_stride, int64_t n, \

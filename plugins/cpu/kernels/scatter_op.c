@@ -6,25 +6,36 @@
 #include <math.h>
 
 /* X(DTYPE, stored type, accumulator type, load). Unsigned arithmetic wraps where signed would be undefined. */
-#define ARITHMETIC_TYPES(X)                                                                                  \
-    X(U8, uint8_t, uint8_t, )                                                                                \
-    X(I8, uint8_t, uint8_t, )                                                                                \
-    X(I16, uint16_t, uint16_t, ) X(I32, uint32_t, uint32_t, ) X(I64, uint64_t, uint64_t, )                   \
-        X(U16, uint16_t, uint16_t, ) X(U32, uint32_t, uint32_t, ) X(U64, uint64_t, uint64_t, )               \
-            X(F16, uint16_t, float, f32_of_f16) X(BF16, uint16_t, float, f32_of_bf16) X(F32, float, float, ) \
-                X(F64, double, double, ) X(C64, float complex, float complex, )                              \
-                    X(C128, double complex, double complex, )
+#define ARITHMETIC_TYPES(X)                \
+    X(U8, uint8_t, uint8_t, )              \
+    X(I8, uint8_t, uint8_t, )              \
+    X(I16, uint16_t, uint16_t, )           \
+    X(I32, uint32_t, uint32_t, )           \
+    X(I64, uint64_t, uint64_t, )           \
+    X(U16, uint16_t, uint16_t, )           \
+    X(U32, uint32_t, uint32_t, )           \
+    X(U64, uint64_t, uint64_t, )           \
+    X(F16, uint16_t, float, f32_of_f16)    \
+    X(BF16, uint16_t, float, f32_of_bf16)  \
+    X(F32, float, float, )                 \
+    X(F64, double, double, )               \
+    X(C64, float complex, float complex, ) \
+    X(C128, double complex, double complex, )
 /* X(DTYPE, stored type, accumulator type, load, lowest, highest) */
-#define ORDERED_TYPES(X)                                                                                          \
-    X(U8, uint8_t, uint8_t, , 0, UINT8_MAX)                                                                       \
-    X(I8, int8_t, int8_t, , INT8_MIN, INT8_MAX)                                                                   \
-    X(I16, int16_t, int16_t, , INT16_MIN, INT16_MAX) X(I32, int32_t, int32_t, , INT32_MIN, INT32_MAX)             \
-        X(I64, int64_t, int64_t, , INT64_MIN, INT64_MAX) X(U16, uint16_t, uint16_t, , 0, UINT16_MAX)              \
-            X(U32, uint32_t, uint32_t, , 0, UINT32_MAX) X(U64, uint64_t, uint64_t, , 0, UINT64_MAX)               \
-                X(F16, uint16_t, float, f32_of_f16, -INFINITY, INFINITY)                                          \
-                    X(BF16, uint16_t, float, f32_of_bf16, -INFINITY, INFINITY)                                    \
-                        X(F32, float, float, , -INFINITY, INFINITY) X(F64, double, double, , -INFINITY, INFINITY) \
-                            X(BOOL, uint8_t, uint8_t, , 0, 1)
+#define ORDERED_TYPES(X)                                       \
+    X(U8, uint8_t, uint8_t, , 0, UINT8_MAX)                    \
+    X(I8, int8_t, int8_t, , INT8_MIN, INT8_MAX)                \
+    X(I16, int16_t, int16_t, , INT16_MIN, INT16_MAX)           \
+    X(I32, int32_t, int32_t, , INT32_MIN, INT32_MAX)           \
+    X(I64, int64_t, int64_t, , INT64_MIN, INT64_MAX)           \
+    X(U16, uint16_t, uint16_t, , 0, UINT16_MAX)                \
+    X(U32, uint32_t, uint32_t, , 0, UINT32_MAX)                \
+    X(U64, uint64_t, uint64_t, , 0, UINT64_MAX)                \
+    X(F16, uint16_t, float, f32_of_f16, -INFINITY, INFINITY)   \
+    X(BF16, uint16_t, float, f32_of_bf16, -INFINITY, INFINITY) \
+    X(F32, float, float, , -INFINITY, INFINITY)                \
+    X(F64, double, double, , -INFINITY, INFINITY)              \
+    X(BOOL, uint8_t, uint8_t, , 0, 1)
 
 /* `a` is what the accumulator holds, `b` what comes in. */
 #define PLACE(name, stored, accum, load, expression)                                                             \
@@ -152,13 +163,19 @@ void cpu_scatter_identity(cpu_scatter_op op, wick_dtype dtype, void *out) {
 #define FLOOR(a, b) ((a) / (b) - ((a) % (b) < 0))
 #define TRUE_QUOTIENT(a, b) ((a) / (b))
 /* X(DTYPE, type, type of the count, quotient) */
-#define DIVIDED_TYPES(X)                                                                                            \
-    X(U8, uint8_t, int64_t, FLOOR)                                                                                  \
-    X(I8, int8_t, int64_t, FLOOR)                                                                                   \
-    X(I16, int16_t, int64_t, FLOOR) X(I32, int32_t, int64_t, FLOOR) X(I64, int64_t, int64_t, FLOOR)                 \
-        X(U16, uint16_t, int64_t, FLOOR) X(U32, uint32_t, int64_t, FLOOR) X(U64, uint64_t, uint64_t, TRUE_QUOTIENT) \
-            X(F32, float, float, TRUE_QUOTIENT) X(F64, double, double, TRUE_QUOTIENT)                               \
-                X(C64, float complex, float, TRUE_QUOTIENT) X(C128, double complex, double, TRUE_QUOTIENT)
+#define DIVIDED_TYPES(X)                        \
+    X(U8, uint8_t, int64_t, FLOOR)              \
+    X(I8, int8_t, int64_t, FLOOR)               \
+    X(I16, int16_t, int64_t, FLOOR)             \
+    X(I32, int32_t, int64_t, FLOOR)             \
+    X(I64, int64_t, int64_t, FLOOR)             \
+    X(U16, uint16_t, int64_t, FLOOR)            \
+    X(U32, uint32_t, int64_t, FLOOR)            \
+    X(U64, uint64_t, uint64_t, TRUE_QUOTIENT)   \
+    X(F32, float, float, TRUE_QUOTIENT)         \
+    X(F64, double, double, TRUE_QUOTIENT)       \
+    X(C64, float complex, float, TRUE_QUOTIENT) \
+    X(C128, double complex, double, TRUE_QUOTIENT)
 #define DIVIDE(DTYPE, type, count_type, quotient)                                                  \
     static void divide_##DTYPE(void *user, char *const *data, const int64_t *strides, int64_t n) { \
         for (int64_t j = 0; j < n; ++j) {                                                          \

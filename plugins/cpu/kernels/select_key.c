@@ -15,16 +15,22 @@ static uint64_t key_of_real(double x) {
 }
 
 /* X(DTYPE, stored type, load, key) */
-#define KEY_TYPES(X)                                                                                         \
-    X(BOOL, uint8_t, (uint64_t), (uint64_t))                                                                 \
-    X(U8, uint8_t, (uint64_t), (uint64_t))                                                                   \
-    X(U16, uint16_t, (uint64_t), (uint64_t)) X(U32, uint32_t, (uint64_t), (uint64_t))                        \
-        X(U64, uint64_t, (uint64_t), (uint64_t)) X(I8, int8_t, (int64_t), key_of_int)                        \
-            X(I16, int16_t, (int64_t), key_of_int) X(I32, int32_t, (int64_t), key_of_int)                    \
-                X(I64, int64_t, (int64_t), key_of_int) X(F8E4M3FN, uint8_t, f32_of_f8e4m3fn, key_of_real)    \
-                    X(F8E5M2, uint8_t, f32_of_f8e5m2, key_of_real) X(F16, uint16_t, f32_of_f16, key_of_real) \
-                        X(BF16, uint16_t, f32_of_bf16, key_of_real) X(F32, float, (double), key_of_real)     \
-                            X(F64, double, (double), key_of_real)
+#define KEY_TYPES(X)                                   \
+    X(BOOL, uint8_t, (uint64_t), (uint64_t))           \
+    X(U8, uint8_t, (uint64_t), (uint64_t))             \
+    X(U16, uint16_t, (uint64_t), (uint64_t))           \
+    X(U32, uint32_t, (uint64_t), (uint64_t))           \
+    X(U64, uint64_t, (uint64_t), (uint64_t))           \
+    X(I8, int8_t, (int64_t), key_of_int)               \
+    X(I16, int16_t, (int64_t), key_of_int)             \
+    X(I32, int32_t, (int64_t), key_of_int)             \
+    X(I64, int64_t, (int64_t), key_of_int)             \
+    X(F8E4M3FN, uint8_t, f32_of_f8e4m3fn, key_of_real) \
+    X(F8E5M2, uint8_t, f32_of_f8e5m2, key_of_real)     \
+    X(F16, uint16_t, f32_of_f16, key_of_real)          \
+    X(BF16, uint16_t, f32_of_bf16, key_of_real)        \
+    X(F32, float, (double), key_of_real)               \
+    X(F64, double, (double), key_of_real)
 
 #define KEYS(DTYPE, type, load, key)                                                                        \
     static void keys_##DTYPE(void *user, char *const *data, const int64_t *strides, int64_t n) {            \

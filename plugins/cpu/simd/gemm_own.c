@@ -10,15 +10,30 @@
 #define VECTOR_BYTES 64
 #define STRIP 8
 #define TILE_HEIGHTS(X, separator) \
-    X(1) separator X(2) separator X(3) separator X(4) separator X(5) separator X(6) separator X(7) separator X(8)
+    X(1)                           \
+    separator X(2)                 \
+    separator X(3)                 \
+    separator X(4)                 \
+    separator X(5)                 \
+    separator X(6)                 \
+    separator X(7)                 \
+    separator X(8)
 #elif defined(CPU_ISA_avx2)
 #define VECTOR_BYTES 32
 #define STRIP 4
-#define TILE_HEIGHTS(X, separator) X(1) separator X(2) separator X(3) separator X(4)
+#define TILE_HEIGHTS(X, separator) \
+    X(1)                           \
+    separator X(2)                 \
+    separator X(3)                 \
+    separator X(4)
 #else
 #define VECTOR_BYTES 16
 #define STRIP 4
-#define TILE_HEIGHTS(X, separator) X(1) separator X(2) separator X(3) separator X(4)
+#define TILE_HEIGHTS(X, separator) \
+    X(1)                           \
+    separator X(2)                 \
+    separator X(3)                 \
+    separator X(4)
 #endif
 #define COMMA ,
 #define K_BLOCK 384
@@ -31,17 +46,25 @@ typedef double part128 __attribute__((vector_size(16), aligned(4), may_alias));
 #define JOIN2(i) __builtin_shufflevector(PART(i), PART(i + 1), 0, 1, 2, 3)
 #if VECTOR_BYTES == 64
 #define JOIN(part) __builtin_shufflevector(JOIN2(0), JOIN2(2), 0, 1, 2, 3, 4, 5, 6, 7)
-#define EACH_QUAD(X) X(0), X(1), X(2), X(3)
+#define EACH_QUAD(X) \
+    X(0)             \
+    , X(1)           \
+    , X(2)           \
+    , X(3)
 #elif VECTOR_BYTES == 32
 #define JOIN(part) JOIN2(0)
-#define EACH_QUAD(X) X(0), X(1)
+#define EACH_QUAD(X) \
+    X(0)             \
+    , X(1)
 #else
 #define JOIN(part) PART(0)
 #define EACH_QUAD(X) X(0)
 #endif
 
 /* LISTn(X, d) is X(l, d) for n lanes l. */
-#define LIST2(X, d, l) X(l, d), X(l + 1, d)
+#define LIST2(X, d, l) \
+    X(l, d)            \
+    , X(l + 1, d)
 #define LIST4(X, d, l) LIST2(X, d, l), LIST2(X, d, l + 2)
 #define LIST8(X, d, l) LIST4(X, d, l), LIST4(X, d, l + 4)
 #define LIST16(X, d, l) LIST8(X, d, l), LIST8(X, d, l + 8)

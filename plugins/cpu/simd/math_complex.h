@@ -6,7 +6,20 @@
 
 #define COMPLEX_LIBRARY(X) \
     X(exp)                 \
-    X(log) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(sqrt)
+    X(log)                 \
+    X(sin)                 \
+    X(cos)                 \
+    X(tan)                 \
+    X(asin)                \
+    X(acos)                \
+    X(atan)                \
+    X(sinh)                \
+    X(cosh)                \
+    X(tanh)                \
+    X(asinh)               \
+    X(acosh)               \
+    X(atanh)               \
+    X(sqrt)
 #define COMPLEX_WRAP(name)                                                            \
     static inline float complex name##_c64(float complex x) { return c##name##f(x); } \
     static inline double complex name##_c128(double complex x) { return c##name(x); }
@@ -54,7 +67,15 @@ static inline double complex pow_c128(double complex x, double complex y) {
     return cpow(x, y);
 }
 
-#define COMPLEX_ROUNDED(X) X(exp2) X(log2) X(log10) X(log1p) X(expm1) X(sigmoid) X(sgn) X(reciprocal)
+#define COMPLEX_ROUNDED(X) \
+    X(exp2)                \
+    X(log2)                \
+    X(log10)               \
+    X(log1p)               \
+    X(expm1)               \
+    X(sigmoid)             \
+    X(sgn)                 \
+    X(reciprocal)
 #define COMPLEX_ROUND(name) \
     static inline float complex name##_c64(float complex x) { return (float complex)name##_c128(x); }
 COMPLEX_ROUNDED(COMPLEX_ROUND)

@@ -5,12 +5,27 @@
 
 #include "math_f32.h"
 
-#define F64_LIBRARY(X)                                                                                             \
-    X(exp)                                                                                                         \
-    X(exp2)                                                                                                        \
-    X(expm1)                                                                                                       \
-    X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) \
-        X(acosh) X(atanh) X(erf)
+#define F64_LIBRARY(X) \
+    X(exp)             \
+    X(exp2)            \
+    X(expm1)           \
+    X(log)             \
+    X(log2)            \
+    X(log10)           \
+    X(log1p)           \
+    X(sin)             \
+    X(cos)             \
+    X(tan)             \
+    X(asin)            \
+    X(acos)            \
+    X(atan)            \
+    X(sinh)            \
+    X(cosh)            \
+    X(tanh)            \
+    X(asinh)           \
+    X(acosh)           \
+    X(atanh)           \
+    X(erf)
 #define F64_WRAP(name) \
     static inline double name##_f64(double x) { return name(x); }
 F64_LIBRARY(F64_WRAP)

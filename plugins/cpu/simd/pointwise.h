@@ -53,17 +53,28 @@ typedef struct pw_eval {
 wick_status *CPU_NAME(pw_run)(const wick_kernel_call *k, const pw_eval *e);
 
 /* Kernels that choose among expressions (pointwise_select.c). */
-#define PW_SELECTED(X)                                                                                         \
-    X(div_mode, "div.Tensor_mode", RICB)                                                                       \
-    X(floor_divide, "floor_divide", RI)                                                                        \
-    X(fmod, "fmod.Tensor", RI)                                                                                 \
-    X(remainder, "remainder.Tensor", RI) X(clamp, "clamp", RI) X(clamp_tensor, "clamp.Tensor", RI)             \
-        X(clamp_min, "clamp_min", RI) X(clamp_max, "clamp_max", RI) X(pow_scalar, "pow.Tensor_Scalar", RIC)    \
-            X(nextafter, "nextafter", R) X(round_decimals, "round.decimals", RI) X(logit, "logit", R)          \
-                X(logit_backward, "logit_backward", R) X(gelu, "gelu", R) X(gelu_backward, "gelu_backward", R) \
-                    X(elu_backward, "elu_backward", R) X(log_sigmoid_forward, "log_sigmoid_forward", R)        \
-                        X(nan_to_num, "nan_to_num", RIB) X(bitwise_not, "bitwise_not", IB)                     \
-                            X(polygamma, "polygamma", R) X(frexp, "frexp.Tensor", R)
+#define PW_SELECTED(X)                               \
+    X(div_mode, "div.Tensor_mode", RICB)             \
+    X(floor_divide, "floor_divide", RI)              \
+    X(fmod, "fmod.Tensor", RI)                       \
+    X(remainder, "remainder.Tensor", RI)             \
+    X(clamp, "clamp", RI)                            \
+    X(clamp_tensor, "clamp.Tensor", RI)              \
+    X(clamp_min, "clamp_min", RI)                    \
+    X(clamp_max, "clamp_max", RI)                    \
+    X(pow_scalar, "pow.Tensor_Scalar", RIC)          \
+    X(nextafter, "nextafter", R)                     \
+    X(round_decimals, "round.decimals", RI)          \
+    X(logit, "logit", R)                             \
+    X(logit_backward, "logit_backward", R)           \
+    X(gelu, "gelu", R)                               \
+    X(gelu_backward, "gelu_backward", R)             \
+    X(elu_backward, "elu_backward", R)               \
+    X(log_sigmoid_forward, "log_sigmoid_forward", R) \
+    X(nan_to_num, "nan_to_num", RIB)                 \
+    X(bitwise_not, "bitwise_not", IB)                \
+    X(polygamma, "polygamma", R)                     \
+    X(frexp, "frexp.Tensor", R)
 #define PW_DECLARE(name, schema, classes) wick_status *CPU_NAME(pw_##name)(const wick_kernel_call *k);
 PW_SELECTED(PW_DECLARE)
 #undef PW_DECLARE

@@ -57,6 +57,14 @@
     }
 
 /* The folds of integers and complex numbers, which reduction_fold_int.c makes. */
-#define INT_FOLDS(X) X(sum_i64) X(prod_i64) X(max_i64) X(min_i64) X(sum_c64) X(prod_c64) X(sum_c128) X(prod_c128)
+#define INT_FOLDS(X) \
+    X(sum_i64)       \
+    X(prod_i64)      \
+    X(max_i64)       \
+    X(min_i64)       \
+    X(sum_c64)       \
+    X(prod_c64)      \
+    X(sum_c128)      \
+    X(prod_c128)
 
 #endif

@@ -114,25 +114,55 @@ static __attribute__((noinline)) void store_any(void *dst, int64_t stride, const
     }
 
 /* ---- every pair ---- */
-#define NARROW_DTYPES(X) X(BOOL) X(U8) X(I8) X(I16) X(I32) X(U16) X(U32) X(U64) X(F16) X(BF16)
-#define REAL_DTYPES(X) NARROW_DTYPES(X) X(I64) X(F32) X(F64)
-#define DTYPES(X) REAL_DTYPES(X) X(C64) X(C128)
+#define NARROW_DTYPES(X) \
+    X(BOOL)              \
+    X(U8)                \
+    X(I8)                \
+    X(I16)               \
+    X(I32)               \
+    X(U16)               \
+    X(U32)               \
+    X(U64)               \
+    X(F16)               \
+    X(BF16)
+#define REAL_DTYPES(X)      \
+    NARROW_DTYPES(X) X(I64) \
+    X(F32)                  \
+    X(F64)
+#define DTYPES(X)         \
+    REAL_DTYPES(X) X(C64) \
+    X(C128)
 
-#define F32_F64_I64(D)    \
-    LOAD_ANY(f32, F32, D) \
-    STORE_ANY(f32, F32, D) LOAD_ANY(f64, F64, D) STORE_ANY(f64, F64, D) LOAD_ANY(i64, I64, D) STORE_ANY(i64, I64, D)
+#define F32_F64_I64(D)     \
+    LOAD_ANY(f32, F32, D)  \
+    STORE_ANY(f32, F32, D) \
+    LOAD_ANY(f64, F64, D)  \
+    STORE_ANY(f64, F64, D) \
+    LOAD_ANY(i64, I64, D)  \
+    STORE_ANY(i64, I64, D)
 NARROW_DTYPES(F32_F64_I64)
 LOAD_ANY(f32, F32, I64)
 LOAD_ANY(f32, F32, F64)
 STORE_ANY(f32, F32, I64)
 STORE_ANY(f32, F32, F64)
-LOAD_ANY(f64, F64, I64) STORE_ANY(f64, F64, I64) LOAD_ANY(i64, I64, F32) LOAD_ANY(i64, I64, F64)
-    STORE_ANY(i64, I64, F32) STORE_ANY(i64, I64, F64)
-#define COMPLEX(D) LOAD_ANY(c64, C64, D) LOAD_ANY(c128, C128, D)
-        REAL_DTYPES(COMPLEX) LOAD_ANY(c64, C64, C64) LOAD_ANY(c128, C128, C64) LOAD_ANY(c128, C128, C128)
-            STORE_ANY(c64, C64, C64) STORE_ANY(c128, C128, C64) STORE_ANY(c128, C128, C128) DTYPES(LOAD_TRUTH)
+LOAD_ANY(f64, F64, I64)
+STORE_ANY(f64, F64, I64)
+LOAD_ANY(i64, I64, F32)
+LOAD_ANY(i64, I64, F64)
+STORE_ANY(i64, I64, F32)
+STORE_ANY(i64, I64, F64)
+#define COMPLEX(D)        \
+    LOAD_ANY(c64, C64, D) \
+    LOAD_ANY(c128, C128, D)
+REAL_DTYPES(COMPLEX) LOAD_ANY(c64, C64, C64)
+LOAD_ANY(c128, C128, C64)
+LOAD_ANY(c128, C128, C128)
+STORE_ANY(c64, C64, C64)
+STORE_ANY(c128, C128, C64)
+STORE_ANY(c128, C128, C128)
+DTYPES(LOAD_TRUTH)
 
-                acc_load_fn acc_loader(acc_kind a, wick_dtype d) {
+acc_load_fn acc_loader(acc_kind a, wick_dtype d) {
 #define F32_ENTRY(D) [WICK_##D] = load_f32_##D,
 #define F64_ENTRY(D) [WICK_##D] = load_f64_##D,
 #define I64_ENTRY(D) [WICK_##D] = load_i64_##D,

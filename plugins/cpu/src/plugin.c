@@ -15,15 +15,43 @@
 #include <unistd.h>
 
 /* Files of simd/ and of kernels/ that export a table; those of CPU_SIMD_256_FILES are not compiled for avx512. */
-#define CPU_SIMD_FILES(X) \
-    X(pointwise) X(reduction) X(reduction_logsumexp) X(reduction_moment) X(softmax) X(norm) X(norm_layer) X(optim)
-#define CPU_SIMD_256_FILES(X) X(copy) X(random) X(reduction_index) X(scan) X(loss)
-#define CPU_ONCE_FILES(X)                                                                                             \
-    X(index)                                                                                                          \
-    X(index_renorm)                                                                                                   \
-    X(scatter) X(shape) X(shape_triangle) X(factory) X(select) X(select_unique) X(select_search) X(distance) X(gemm)  \
-        X(gemm_dot) X(conv) X(conv_im2col) X(pool_max) X(pool_avg) X(pool_unpool) X(upsample) X(upsample_grid) X(pad) \
-            X(sort)
+#define CPU_SIMD_FILES(X)  \
+    X(pointwise)           \
+    X(reduction)           \
+    X(reduction_logsumexp) \
+    X(reduction_moment)    \
+    X(softmax)             \
+    X(norm)                \
+    X(norm_layer)          \
+    X(optim)
+#define CPU_SIMD_256_FILES(X) \
+    X(copy)                   \
+    X(random)                 \
+    X(reduction_index)        \
+    X(scan)                   \
+    X(loss)
+#define CPU_ONCE_FILES(X) \
+    X(index)              \
+    X(index_renorm)       \
+    X(scatter)            \
+    X(shape)              \
+    X(shape_triangle)     \
+    X(factory)            \
+    X(select)             \
+    X(select_unique)      \
+    X(select_search)      \
+    X(distance)           \
+    X(gemm)               \
+    X(gemm_dot)           \
+    X(conv)               \
+    X(conv_im2col)        \
+    X(pool_max)           \
+    X(pool_avg)           \
+    X(pool_unpool)        \
+    X(upsample)           \
+    X(upsample_grid)      \
+    X(pad)                \
+    X(sort)
 
 /* ---- the tables, one list an instruction set ---- */
 #define DECLARE_BASE(file) extern const cpu_kernel_table cpu_##file##_table_base;
@@ -50,9 +78,18 @@ CPU_ONCE_FILES(DECLARE_ONCE)
 static const cpu_kernel_table *const once_tables[] = {CPU_ONCE_FILES(LIST_ONCE) NULL};
 
 /* ---- what this machine can run ---- */
-#define FEATURES_AVX2(X) X("avx2") X("fma") X("bmi2")
-#define FEATURES_AVX512(X) X("avx512f") X("avx512dq") X("avx512bw") X("avx512vl")
-#define FEATURES_OTHER(X) X("avx512vnni") X("avx512bf16")
+#define FEATURES_AVX2(X) \
+    X("avx2")            \
+    X("fma")             \
+    X("bmi2")
+#define FEATURES_AVX512(X) \
+    X("avx512f")           \
+    X("avx512dq")          \
+    X("avx512bw")          \
+    X("avx512vl")
+#define FEATURES_OTHER(X) \
+    X("avx512vnni")       \
+    X("avx512bf16")
 
 static bool always(void) { return true; }
 
