@@ -35,6 +35,9 @@ struct engine_task {
     u32_list leaves; /* slots, in order of arrival */
     uint32_t *table; /* open addressing: slot + 1; 0 empty */
     size_t table_size, table_used;
+    wick_device entered[CONTEXT_STREAMS];        /* devices whose stream the pass has changed */
+    wick_stream *outer_streams[CONTEXT_STREAMS]; /* what it was before; owned */
+    int entered_count;
     const engine_targets *targets; /* wick_grad's; NULL: accumulate into the leaves */
     pass_callback *callbacks;
     size_t callback_count, callback_capacity;
@@ -326,6 +329,48 @@ static bool run_leaf(engine_task *t, wick_node *n, wick_tensor *grad) {
                           node_run_hooks(t->c, n, HOOK_AFTER, &grad, 0, false)));
 }
 
+/* ---- streams ---- */
+static bool note_entered(engine_task *t, wick_device device, wick_stream *outer) {
+    for (int i = 0; i < t->entered_count; ++i)
+        if (wick_device_equal(t->entered[i], device)) return true;
+    if (t->entered_count == CONTEXT_STREAMS)
+        return !FAIL(t->c, OUT_OF_RANGE, "backward over streams of more than %d devices", CONTEXT_STREAMS);
+    t->entered[t->entered_count] = device;
+    t->outer_streams[t->entered_count++] = wick_stream_retain(outer);
+    return true;
+}
+
+/* Makes `stream` current; it waits for what the pass has put on the one before. So the pass is in order. */
+static bool switch_stream(context_impl *c, wick_device device, wick_stream *stream) {
+    wick_stream *now = context_stream(c, device);
+    if (now == stream) return true;
+    return !fail(c, stream_order(c->rt, device, now, device, stream)) && wick_set_stream(PUB(c), device, stream);
+}
+
+/* A node runs on the stream of its forward call. */
+HOT bool enter_stream(engine_task *t, const wick_node *n) {
+    context_impl *c = t->c;
+    if (WICK_LIKELY(!n->stream && !c->stream_count) || !n->sequence || !n->out_count) return true;
+    wick_device device = n->stream ? n->stream->device : n->metas[0].device;
+    wick_stream *now = context_stream(c, device);
+    return now == n->stream || (note_entered(t, device, now) && switch_stream(c, device, n->stream));
+}
+
+/* The caller's streams wait for the pass. After a failure too: whoever takes the error goes on from there. */
+static void leave_streams(engine_task *t) {
+    context_impl *c = t->c;
+    wick_status *error = c->error;
+    c->error = NULL;
+    while (t->entered_count) {
+        int i = --t->entered_count;
+        switch_stream(c, t->entered[i], t->outer_streams[i]);
+        wick_stream_release(t->outer_streams[i]);
+    }
+    if (!error) return;
+    wick_status_free(c->error);
+    c->error = error;
+}
+
 static void queue_inputs(engine_task *t, const wick_node *n) {
     for (int i = 0; i < n->edge_count; ++i) {
         wick_node *next = n->edges[i].fn;
@@ -341,9 +386,10 @@ static bool run_slot(engine_task *t, uint32_t slot) {
     t->free_slot = slot;
     wick_tensor **grads = grads_of(&p);
     wick_scope scope = scope_open(c);
-    bool ok = !p.node->hooks || (node_run_hooks(c, p.node, HOOK_TENSOR, grads, p.node->out_count, true) &&
-                                 node_run_hooks(c, p.node, HOOK_RETAIN, grads, p.node->out_count, false) &&
-                                 node_run_hooks(c, p.node, HOOK_BEFORE, grads, p.node->out_count, true));
+    bool ok = enter_stream(t, p.node);
+    ok = ok && (!p.node->hooks || (node_run_hooks(c, p.node, HOOK_TENSOR, grads, p.node->out_count, true) &&
+                                   node_run_hooks(c, p.node, HOOK_RETAIN, grads, p.node->out_count, false) &&
+                                   node_run_hooks(c, p.node, HOOK_BEFORE, grads, p.node->out_count, true)));
     if (ok && t->targets) engine_capture(t->targets, p.node, grads);
     if (ok && p.node->sequence == 0)
         ok = run_leaf(t, p.node, grads[0]);
@@ -367,6 +413,7 @@ static engine_task *task_begin(context_impl *c, unsigned flags, const engine_tar
     t->flags = flags & WICK_CREATE_GRAPH ? flags | WICK_RETAIN_GRAPH : flags;
     t->targets = targets;
     t->slot_count = t->heap.count = t->leaves.count = t->callback_count = 0;
+    t->entered_count = 0;
     t->free_slot = t->front = -1;
     t->outer = c->task;
     c->task = t;
@@ -496,6 +543,7 @@ bool engine_run(context_impl *c, wick_tensor *const *roots, wick_tensor *const *
     for (int i = 0; ok && i < n; ++i) ok = push_root(t, i, roots[i], grads ? grads[i] : NULL, scope, &held[i]);
     scope_close(c, scope);
     ok = ok && run_all(t);
+    if (t && WICK_UNLIKELY(t->entered_count)) leave_streams(t), ok = ok && !c->error;
     if (t && !ok) task_abandon(t);
     if (t) task_end(t);
     for (int i = 0; i < n; ++i)

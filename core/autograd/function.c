@@ -60,6 +60,8 @@ static wick_node *make_node(context_impl *c, wick_function_call *call, wick_tens
         node_set_edge(c, node, i, edge);
     }
     node->sequence = ++c->sequence;
+    for (int i = 0; c->stream_count && i < n && !node->stream; ++i)
+        if (inputs[i]) node_keep_stream(c, node, inputs[i]->device);
     node->lets_undefined_through = !call->materialize;
     if (!c->modes.anomaly || anomaly_note(c, node)) return node;
     node_release(node, c);

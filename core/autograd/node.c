@@ -64,6 +64,7 @@ wick_node *node_new(context_impl *c, const node_class *cls, const op_entry *op, 
     n->hooks = NULL;
     n->hook_count = n->hook_capacity = 0;
     n->parent = NULL;
+    n->stream = NULL;
     n->edges = (node_edge *)(n + 1);
     n->args = (wick_value *)(n->edges + edges);
     n->saved = (saved_tensor *)(n->args + nargs);
@@ -123,6 +124,7 @@ void nodes_destroy(wick_node *dying, context_impl *c) {
         if (n->parent) node_unref(n->parent, &dying);
         for (int i = 0; n->far_sizes && i < n->out_count; ++i)
             if (n->metas[i].ndim > META_DIMS) rt_free(rt, (void *)n->metas[i].sizes);
+        wick_stream_release(n->stream);
         rt_free(rt, n->hooks);
         rt_free(rt, n->trace);
         block_give(rt, c, n, n->small);

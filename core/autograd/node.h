@@ -3,6 +3,7 @@
 #define WICK_AUTOGRAD_NODE_H
 
 #include "../src/dispatch.h"
+#include "../src/stream.h"
 
 typedef struct node_edge {
     wick_node *fn; /* NULL: this input needs no gradient */
@@ -79,8 +80,9 @@ struct wick_node {
     void *payload; /* the class's own */
     node_hook *hooks;
     size_t hook_count, hook_capacity;
-    char *trace;       /* anomaly mode: what made the node */
-    wick_node *parent; /* anomaly mode: the node in whose backward this one was made; owned */
+    char *trace;         /* anomaly mode: what made the node */
+    wick_stream *stream; /* of its forward call; backward runs there; owned; NULL: the default one */
+    wick_node *parent;   /* anomaly mode: the node in whose backward this one was made; owned */
 };
 
 /* What only some tensors have. Its accumulator's references are the tensor's. */
@@ -103,6 +105,10 @@ wick_node *node_new(context_impl *c, const node_class *cls, const op_entry *op, 
 HOT void node_set_edge(context_impl *c, wick_node *node, int i, node_edge edge) {
     node->edges[i] = edge;
     if (edge.fn && edge.fn->sequence > c->sequence) c->sequence = edge.fn->sequence;
+}
+/* The call's stream on `device`. */
+HOT void node_keep_stream(context_impl *c, wick_node *node, wick_device device) {
+    if (WICK_UNLIKELY(c->stream_count)) node->stream = wick_stream_retain(context_stream(c, device));
 }
 bool node_set_far_sizes(context_impl *c, wick_node *node, int out, const wick_tensor *t);
 HOT bool node_set_meta(context_impl *c, wick_node *n, int out, const wick_tensor *t) {

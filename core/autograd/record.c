@@ -84,7 +84,7 @@ HOT wick_tensor *written_of(const call_frame *f) {
 static wick_tensor *copy_of(context_impl *c, wick_tensor *t) {
     wick_tensor *copy;
     if (fail(c, tensor_new(c, (wick_dtype)t->dtype, t->ndim, t->sizes, NULL, t->device, &copy))) return NULL;
-    if (!fail(c, tensor_copy_data(c, copy, t)) &&
+    if (!fail(c, tensor_copy_data(c, copy, t, false)) &&
         (!impl(t)->grad_fn || tensor_set_history(c, impl(copy), impl(t)->grad_fn, impl(t)->output_nr)))
         return copy;
     tensor_release(impl(copy), c);
@@ -226,7 +226,7 @@ static wick_dim *lengths_of(wick_runtime *rt, const call_frame *f) {
 
 /* as_strided's rule needs to know what it looked at, cat's how long the parts were. */
 static bool keep_geometry(context_impl *c, wick_node *node, const call_frame *f) {
-    int id = f->op->functional_id;
+    int id = f->op->functional->id;
     if (id == OP_ID_as_strided)
         node->payload = geometry_of(c->rt, arg_tensor(f->args, 0));
     else if (id == OP_ID_cat)
@@ -243,6 +243,7 @@ static bool record(context_impl *c, call_frame *f, uint32_t needs) {
     int kept_args = op->plain_args ? 0 : nargs;
     wick_node *node =
         node_new(c, &op_node_class, op, count_edges(f, nargs), op->nrets, count_saves(f), f->args, kept_args);
+    if (node) node_keep_stream(c, node, f->device);
     bool ok = node && connect(c, node, f, nargs, needs) && save_inputs(c, node, f, needs) &&
               keep_geometry(c, node, f) && (!c->modes.anomaly || anomaly_note(c, node)) &&
               dispatch_below(c, f, WICK_RANK_AUTOGRAD) && attach_results(c, node, f, &taken) &&

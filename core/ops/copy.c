@@ -14,13 +14,13 @@ void compose_copy_(wick_context *c, const wick_value *args, wick_value *rets) {
             FAIL(ctx(c), INVALID_ARGUMENT,
                  "unsupported operation: more than one element of the written-to tensor refers to a "
                  "single memory location. Please clone() the tensor before performing the operation.");
-    if (wick_failed(c) || wick_fail(c, tensor_copy_data(ctx(c), dst, args[1].as.tensor))) return;
+    if (wick_failed(c) || wick_fail(c, tensor_copy_data(ctx(c), dst, args[1].as.tensor, args[2].as.i != 0))) return;
     version_bump(dst);
     give(rets, dst);
 }
 
 /* ---- new tensors with the same elements ---- */
-static wick_tensor *copied(wick_context *c, wick_tensor *t, wick_dtype dtype, wick_device device,
+static wick_tensor *copied(wick_context *c, wick_tensor *t, wick_dtype dtype, wick_device device, bool non_blocking,
                            const wick_value *format) {
     wick_memory_format f =
         format->tag == WICK_TAG_MEMORY_FORMAT ? (wick_memory_format)format->as.i : WICK_PRESERVE_FORMAT;
@@ -30,13 +30,13 @@ static wick_tensor *copied(wick_context *c, wick_tensor *t, wick_dtype dtype, wi
     if (wick_fail(c, geometry_format(f, t, t->ndim, t->sizes, strides)) ||
         wick_fail(c, tensor_new(ctx(c), dtype, t->ndim, t->sizes, strides, device, &out)))
         return NULL;
-    if (!scope_own(ctx(c), out) || wick_fail(c, tensor_copy_data(ctx(c), out, t))) return NULL;
+    if (!scope_own(ctx(c), out) || wick_fail(c, tensor_copy_data(ctx(c), out, t, non_blocking))) return NULL;
     return out;
 }
 
 void compose_clone(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *t = self_of(args);
-    give(rets, copied(c, t, (wick_dtype)t->dtype, t->device, &args[1]));
+    give(rets, copied(c, t, (wick_dtype)t->dtype, t->device, false, &args[1]));
 }
 
 void compose_to_copy(wick_context *c, const wick_value *args, wick_value *rets) {
@@ -46,7 +46,7 @@ void compose_to_copy(wick_context *c, const wick_value *args, wick_value *rets) 
     if (args[4].tag == WICK_TAG_BOOL && args[4].as.i)
         FAIL(ctx(c), UNSUPPORTED, "pin_memory: no backend here offers pinned memory");
     else
-        give(rets, copied(c, t, dtype, device, &args[6]));
+        give(rets, copied(c, t, dtype, device, args[5].as.i != 0, &args[6]));
 }
 
 void compose_contiguous(wick_context *c, const wick_value *args, wick_value *rets) {

@@ -1,6 +1,6 @@
 /* Contexts: scopes, the first error, modes, generators. */
 #include "../autograd/engine.h"
-#include "runtime.h"
+#include "stream.h"
 
 #include <stdlib.h>
 
@@ -43,6 +43,7 @@ wick_status *wick_context_create_child(wick_context *parent, wick_context **out)
     c->modes.include_keys &= ~(WICK_KEY(PRE_INTERPOSER) | WICK_KEY(POST_INTERPOSER));
     c->device = p->device;
     c->dtype = p->dtype;
+    context_streams_copy(c, p);
     c->philox = (wick_philox){p->philox.seed, p->philox.offset + (++p->children << 40)};
     return NULL;
 }
@@ -58,6 +59,7 @@ void wick_context_destroy(wick_context *pub) {
     wick_runtime *rt = c->rt;
     scopes_end(c, 0);
     scope_arrays_drop(c, 0);
+    context_streams_drop(c);
     context_unlink(c);
     while (c->blocks) {
         void *b = c->blocks;

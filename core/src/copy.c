@@ -3,6 +3,7 @@
 
 #include "copy.h"
 #include "op_ids.h"
+#include "stream.h"
 
 #define LAZY (WICK_TENSOR_CONJ | WICK_TENSOR_NEG)
 
@@ -82,50 +83,91 @@ static uint64_t byte_offset(const wick_tensor *t) {
     return (uint64_t)t->offset * wick_dtype_bytes((wick_dtype)t->dtype);
 }
 
-static wick_status *synchronize(const device_type *type, int index) {
-    const wick_backend *b = type->backend;
-    return !type->host && WICK_HAS(b, wick_backend, synchronize) ? b->synchronize(type->instance, index) : NULL;
+/* An addressable device may still be working on what the host is about to touch. */
+static wick_status *settle(const context_impl *c, const device_type *type, wick_device device) {
+    return stream_error(c, stream_wait_host(type, device.index, context_stream(c, device)));
 }
 
-static wick_status *bytes_to_host(const device_type *type, const wick_tensor *src, void *buffer, uint64_t bytes) {
-    if (!type->addressable)
-        return type->memory->copy_to_host(type->instance, src->device.index, &src->storage->memory, byte_offset(src),
-                                          buffer, bytes);
-    WICK_TRY(synchronize(type, src->device.index));
+static wick_status *bytes_to_host(const context_impl *c, const wick_tensor *src, void *buffer, uint64_t bytes,
+                                  uint32_t flags) {
+    const device_type *type = rt_device(c->rt, src->device.type);
+    void *stream = stream_handle(context_stream(c, src->device));
+    if (!type->addressable) {
+        wick_status *s = type->memory->copy_to_host(type->instance, src->device.index, stream, &src->storage->memory,
+                                                    byte_offset(src), buffer, bytes, flags);
+        return stream_error(c, s);
+    }
+    WICK_TRY(settle(c, type, src->device));
     memcpy(buffer, wick_data(src), bytes);
     return NULL;
 }
 
-static wick_status *bytes_from_host(const device_type *type, const wick_tensor *dst, const void *buffer,
-                                    uint64_t bytes) {
-    if (!type->addressable)
-        return type->memory->copy_from_host(type->instance, dst->device.index, &dst->storage->memory, byte_offset(dst),
-                                            buffer, bytes);
-    WICK_TRY(synchronize(type, dst->device.index));
+static wick_status *bytes_from_host(const context_impl *c, const wick_tensor *dst, const void *buffer, uint64_t bytes,
+                                    uint32_t flags) {
+    const device_type *type = rt_device(c->rt, dst->device.type);
+    void *stream = stream_handle(context_stream(c, dst->device));
+    if (!type->addressable) {
+        wick_status *s = type->memory->copy_from_host(type->instance, dst->device.index, stream, &dst->storage->memory,
+                                                      byte_offset(dst), buffer, bytes, flags);
+        return stream_error(c, s);
+    }
+    WICK_TRY(settle(c, type, dst->device));
     memcpy(wick_data(dst), buffer, bytes);
     return NULL;
 }
 
-/* Both row-major, of one dtype and size. */
-static wick_status *transfer(context_impl *c, wick_tensor *dst, const wick_tensor *src) {
-    device_type *from = rt_device(c->rt, src->device.type), *to = rt_device(c->rt, dst->device.type);
-    uint64_t bytes = (uint64_t)dst->numel * wick_dtype_bytes((wick_dtype)dst->dtype);
-    if (to->addressable) {
-        WICK_TRY(synchronize(to, dst->device.index));
-        return bytes_to_host(from, src, wick_data(dst), bytes);
-    }
-    if (from->addressable) {
-        WICK_TRY(synchronize(from, src->device.index));
-        return bytes_from_host(to, dst, wick_data(src), bytes);
-    }
+/* Between two devices of one backend, in the order of both streams: the source's waits until the target may be
+ * written, the target's until it was. */
+static wick_status *peer_copy(context_impl *c, const device_type *type, wick_tensor *dst, const wick_tensor *src,
+                              uint64_t bytes) {
+    wick_stream *from = context_stream(c, src->device), *to = context_stream(c, dst->device);
+    WICK_TRY(storage_note(c, storage_of(src), src->device, from));
+    WICK_TRY(storage_note(c, storage_of(dst), src->device, from));
+    WICK_TRY(stream_order(c->rt, dst->device, to, src->device, from));
+    WICK_TRY(type->memory->copy_peer(type->instance, stream_handle(from), dst->device.index, &dst->storage->memory,
+                                     byte_offset(dst), src->device.index, &src->storage->memory, byte_offset(src),
+                                     bytes));
+    return stream_order(c->rt, src->device, from, dst->device, to);
+}
+
+/* The host's side of an asynchronous copy: its memory stays until the device's stream has passed. */
+static wick_status *async_flags(context_impl *c, const wick_tensor *host, wick_device device, bool non_blocking,
+                                uint32_t *flags) {
+    *flags = 0;
+    if (!non_blocking || !wick_is_pinned(host)) return NULL;
+    *flags = WICK_COPY_ASYNC;
+    return storage_note(c, storage_of(host), device, context_stream(c, device));
+}
+
+static wick_status *bounce_copy(context_impl *c, wick_tensor *dst, const wick_tensor *src, uint64_t bytes) {
     void *bounce = rt_alloc(c->rt, bytes);
     if (!bounce)
         return WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate %llu bytes to copy between devices",
                           (unsigned long long)bytes);
-    wick_status *s = bytes_to_host(from, src, bounce, bytes);
-    if (!s) s = bytes_from_host(to, dst, bounce, bytes);
+    wick_status *s = bytes_to_host(c, src, bounce, bytes, 0);
+    if (!s) s = bytes_from_host(c, dst, bounce, bytes, 0);
     rt_free(c->rt, bounce);
     return s;
+}
+
+/* Both row-major, of one dtype and size. */
+static wick_status *transfer(context_impl *c, wick_tensor *dst, const wick_tensor *src, bool non_blocking) {
+    device_type *from = rt_device(c->rt, src->device.type), *to = rt_device(c->rt, dst->device.type);
+    uint64_t bytes = (uint64_t)dst->numel * wick_dtype_bytes((wick_dtype)dst->dtype);
+    uint32_t flags;
+    if (!bytes) return NULL;
+    if (from == to && WICK_HAS(to->memory, wick_memory_interface, copy_peer)) return peer_copy(c, to, dst, src, bytes);
+    if (to->addressable) {
+        WICK_TRY(settle(c, to, dst->device));
+        WICK_TRY(async_flags(c, dst, src->device, non_blocking, &flags));
+        return bytes_to_host(c, src, wick_data(dst), bytes, flags);
+    }
+    if (from->addressable) {
+        WICK_TRY(settle(c, from, src->device));
+        WICK_TRY(async_flags(c, src, dst->device, non_blocking, &flags));
+        return bytes_from_host(c, dst, wick_data(src), bytes, flags);
+    }
+    return bounce_copy(c, dst, src, bytes);
 }
 
 /* `src` itself if it is row-major and of `dtype`, else a copy that is; *owned says that it is a copy. */
@@ -139,23 +181,23 @@ static wick_status *pack(context_impl *c, wick_tensor *src, wick_dtype dtype, wi
     return s;
 }
 
-static wick_status *land(context_impl *c, wick_tensor *dst, const wick_tensor *packed) {
+static wick_status *land(context_impl *c, wick_tensor *dst, const wick_tensor *packed, bool non_blocking) {
     alias expanded;
     wick_tensor *staged;
-    if (wick_is_contiguous(dst) && dst->numel == packed->numel) return transfer(c, dst, packed);
+    if (wick_is_contiguous(dst) && dst->numel == packed->numel) return transfer(c, dst, packed, non_blocking);
     WICK_TRY(tensor_new(c, (wick_dtype)packed->dtype, packed->ndim, packed->sizes, NULL, dst->device, &staged));
-    wick_status *s = transfer(c, staged, packed);
+    wick_status *s = transfer(c, staged, packed, false);
     if (!s) s = alias_expanded(&expanded, staged, dst);
     if (!s) s = copy_within(c, dst, &expanded.tensor);
     tensor_release(impl(staged), c);
     return s;
 }
 
-static wick_status *copy_between(context_impl *c, wick_tensor *dst, wick_tensor *src) {
+static wick_status *copy_between(context_impl *c, wick_tensor *dst, wick_tensor *src, bool non_blocking) {
     wick_tensor *packed;
     bool owned;
     WICK_TRY(pack(c, src, (wick_dtype)dst->dtype, &packed, &owned));
-    wick_status *s = land(c, dst, packed);
+    wick_status *s = land(c, dst, packed, non_blocking && !owned);
     if (owned) tensor_release(impl(packed), c);
     return s;
 }
@@ -164,7 +206,7 @@ static wick_status *copy_between(context_impl *c, wick_tensor *dst, wick_tensor 
 wick_status *tensor_write(context_impl *c, wick_tensor *t, const void *buffer) {
     uint64_t bytes = (uint64_t)t->numel * wick_dtype_bytes((wick_dtype)t->dtype);
     if (!bytes || t->device.type == WICK_DEVICE_TYPE_META) return NULL;
-    return bytes_from_host(rt_device(c->rt, t->device.type), t, buffer, bytes);
+    return bytes_from_host(c, t, buffer, bytes, 0);
 }
 
 wick_status *tensor_read(context_impl *c, const wick_tensor *t, void *buffer) {
@@ -173,16 +215,15 @@ wick_status *tensor_read(context_impl *c, const wick_tensor *t, void *buffer) {
     if (!bytes) return NULL;
     if (t->device.type == WICK_DEVICE_TYPE_META)
         return WICK_ERROR(WICK_INVALID_ARGUMENT, "Cannot copy out of meta tensor; no data!");
-    const device_type *type = rt_device(c->rt, t->device.type);
-    if (wick_is_contiguous(t) && !(t->flags & LAZY)) return bytes_to_host(type, t, buffer, bytes);
+    if (wick_is_contiguous(t) && !(t->flags & LAZY)) return bytes_to_host(c, t, buffer, bytes, 0);
     WICK_TRY(tensor_new(c, (wick_dtype)t->dtype, t->ndim, t->sizes, NULL, t->device, &plain));
-    wick_status *s = tensor_copy_data(c, plain, t);
-    if (!s) s = bytes_to_host(type, plain, buffer, bytes);
+    wick_status *s = tensor_copy_data(c, plain, t, false);
+    if (!s) s = bytes_to_host(c, plain, buffer, bytes, 0);
     tensor_release(impl(plain), c);
     return s;
 }
 
-wick_status *tensor_copy_data(context_impl *c, wick_tensor *dst, const wick_tensor *src) {
+wick_status *tensor_copy_data(context_impl *c, wick_tensor *dst, const wick_tensor *src, bool non_blocking) {
     alias to, from;
     WICK_TRY(alias_expanded(&from, src, dst));
     if (dst->device.type == WICK_DEVICE_TYPE_META || dst->numel == 0 || same_elements(dst, src)) return NULL;
@@ -193,7 +234,7 @@ wick_status *tensor_copy_data(context_impl *c, wick_tensor *dst, const wick_tens
         WICK_TRY(copy_within(c, &to.tensor, &from.tensor));
     } else {
         alias_stored(&from, src);
-        WICK_TRY(copy_between(c, &to.tensor, &from.tensor));
+        WICK_TRY(copy_between(c, &to.tensor, &from.tensor, non_blocking));
     }
     return settle_signs(c, dst, src);
 }
@@ -212,7 +253,7 @@ wick_tensor *tensor_resolve(context_impl *c, wick_tensor *t) {
     wick_tensor *plain;
     if (!(t->flags & LAZY)) return t;
     if (fail(c, tensor_new(c, (wick_dtype)t->dtype, t->ndim, t->sizes, NULL, t->device, &plain))) return NULL;
-    wick_status *s = tensor_copy_data(c, plain, t);
+    wick_status *s = tensor_copy_data(c, plain, t, false);
     if (!s) return scope_own(c, plain);
     tensor_release(impl(plain), c);
     fail(c, s);

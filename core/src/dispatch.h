@@ -21,10 +21,10 @@ typedef struct wick_op {
     const op_row *def;
     const char *schema; /* the variant's own text */
     op_arg *args, *rets;
-    int16_t id;  /* in op_ids.h */
-    int16_t row; /* index of the row: kernels and fallback counts */
-    int16_t functional_id;
-    uint8_t variant; /* op_variant */
+    const struct wick_op *functional; /* the functional variant */
+    int16_t id;                       /* in op_ids.h; -1: a plugin's */
+    int16_t row;                      /* index of the row: kernels and fallback counts */
+    uint8_t variant;                  /* op_variant */
     uint8_t nargs, nrets;
     uint8_t base_nargs; /* of the functional variant */
     uint8_t ret_list;
@@ -46,18 +46,51 @@ typedef struct wick_op {
     char backward_name[64];    /* "AddBackward0" */
 } op_entry;
 
-struct op_table {
+/* Entries and what they point to; they never move. */
+typedef struct op_block {
+    struct op_block *next;
     op_entry *entries;
-    int count, rows;
+    int count;
+    op_arg *arena; /* every entry's args and rets */
+    size_t arena_used, arena_capacity;
+} op_block;
+
+/* Names of all operators. Immutable: a plugin's operators make a new one. */
+struct op_index {
+    const struct op_index *older;
+    int count;
+    uint32_t mask;            /* of `hashed` */
     const op_entry **by_name; /* sorted */
-    op_arg *arena;            /* every entry's args and rets */
+    const op_entry **hashed;  /* open addressing by WICK_NAME_HASH */
 };
 
-wick_status *op_table_create(wick_runtime *rt, const op_table **out);
-void op_table_destroy(wick_runtime *rt, const op_table *table);
-/* By name or full schema text, with or without "aten::". */
+#define OP_REGISTERED_ROWS 256 /* operators that plugins may add */
+
+struct op_table {
+    op_entry *entries; /* the core's, by op_ids.h */
+    int rows;          /* the core's, then the plugins' */
+    _Atomic(const op_index *) index;
+    op_block blocks; /* the core's first */
+};
+
+wick_status *op_table_create(wick_runtime *rt, op_table **out);
+void op_table_destroy(wick_runtime *rt, op_table *table);
+static inline const op_index *op_table_index(const op_table *table) {
+    return atomic_load_explicit(&table->index, memory_order_acquire);
+}
+/* By name or full schema text, with or without "aten::". NULL if unknown. */
 const op_entry *op_table_find(const op_table *table, const char *name);
-int op_table_rows(const op_table *table);
+const op_entry *op_index_find(const op_index *index, const char *name);
+const op_entry *op_table_find_hashed(const op_table *table, const char *name, uint32_t hash);
+/* For arrays by row: room for the plugins' too. */
+int op_table_rows(void);
+/* Adds rows, whose texts the caller keeps. They are found once op_table_publish is given the index. Callers exclude
+ * each other. */
+wick_status *op_table_extend(wick_runtime *rt, op_table *table, const op_row *const *rows, int count,
+                             const op_index **out);
+void op_table_publish(op_table *table, const op_index *index);
+/* Undoes the newest op_table_extend, whose index was not published. */
+void op_table_discard(wick_runtime *rt, op_table *table, const op_index *index);
 const char *op_full_name(const wick_op *op);
 
 /* Called by the generated typed functions: arguments complete, in schema order. */
@@ -97,6 +130,7 @@ wick_status *kernel_run(context_impl *c, const op_entry *op, wick_device device,
                         int nouts, wick_dtype compute);
 
 void *dispatch_workspace(context_impl *c, size_t bytes);
+wick_status *dispatch_device_workspace(const wick_kernel_call *call, uint64_t bytes, wick_memory *out);
 wick_status *dispatch_resize_output(const wick_kernel_call *call, int output, int ndim, const wick_dim *sizes);
 
 /* ---- shape rules' helpers (infer.c) ---- */

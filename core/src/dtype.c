@@ -20,7 +20,7 @@ const wick_dtype_info *wick_dtype_describe(wick_dtype dtype) {
 
 const char *wick_dtype_name(wick_dtype dtype) {
     const wick_dtype_info *info = wick_dtype_describe(dtype);
-    return info ? info->name : "invalid";
+    return info ? info->name : wick_dtype_bytes(dtype) ? "registered" : "invalid";
 }
 
 wick_dtype wick_dtype_parse(const char *name) {
@@ -66,6 +66,7 @@ static wick_dtype promote_floating(wick_dtype a, wick_dtype b) {
 
 wick_dtype wick_dtype_promote(wick_dtype a, wick_dtype b) {
     const wick_dtype_info *ia = wick_dtype_describe(a), *ib = wick_dtype_describe(b);
+    if (a == b && wick_dtype_bytes(a)) return a;
     if (!ia || !ib) return WICK_DTYPE_NONE;
     if (a == b) return a;
     if (ia->category > ib->category) return wick_dtype_promote(b, a);
@@ -80,5 +81,5 @@ wick_dtype wick_dtype_promote(wick_dtype a, wick_dtype b) {
 /* A category may be stored only into itself or a higher one; bool takes only bool. */
 bool wick_dtype_can_cast(wick_dtype from, wick_dtype to) {
     const wick_dtype_info *f = wick_dtype_describe(from), *t = wick_dtype_describe(to);
-    return f && t && f->category <= t->category;
+    return f && t ? f->category <= t->category : from == to && wick_dtype_bytes(from);
 }

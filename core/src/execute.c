@@ -3,22 +3,46 @@
 
 #include "dispatch.h"
 #include "geometry.h"
+#include "kernels.h"
 #include "op_ids.h"
+#include "stream.h"
+
+#define MAX_VALUES (OP_MAX_ARGS + OP_MAX_RETS)
 
 /* ---- kernels ---- */
-static bool slot_takes(const kernel_slot *slot, wick_dtype compute) {
-    return slot->fn && (!slot->dtypes || !compute || slot->dtypes & WICK_DTYPE_BIT(compute));
+/* Element types of plugins go only to kernels that say that they take them. */
+static bool has_registered_dtype(const op_entry *op, const wick_value *args) {
+    for (int k = 0; k < op->tensor_arg_count; ++k) {
+        const wick_tensor *t = arg_tensor(args, op->tensor_args[k]);
+        if (t && t->dtype >= WICK_DTYPE_REGISTERED) return true;
+    }
+    return false;
+}
+
+static bool slot_takes(const kernel_slot *slot, const op_entry *op, const wick_value *args, wick_dtype compute) {
+    if (!slot->fn || (slot->dtypes && compute && !(slot->dtypes & WICK_DTYPE_BIT(compute)))) return false;
+    if (slot->adapter && !kernel_adapter_takes(slot->adapter, op, args, NULL)) return false;
+    return slot->flags & WICK_KERNEL_REGISTERED_DTYPES || !has_registered_dtype(op, args);
 }
 
 static const kernel_slot *find_kernel(wick_runtime *rt, wick_device device, const op_entry *op) {
     device_type *type = rt_device(rt, device.type);
-    return type && type->kernels[op->row].fn ? &type->kernels[op->row] : NULL;
+    const kernel_slot *slot = type ? device_kernel(type, op->row) : NULL;
+    return slot && slot->fn ? slot : NULL;
 }
 
 bool kernel_exists(wick_runtime *rt, wick_device device, const op_entry *op) { return find_kernel(rt, device, op); }
 
+/* On an asynchronous device: the stream, and which memory it uses. */
+static wick_status *launch_begin(context_impl *c, wick_kernel_call *call) {
+    call->stream = stream_handle(context_stream(c, call->device));
+    c->last_launch = call->op;
+    return stream_note_values(c, call->values, call->nargs + call->nouts, call->device);
+}
+
 HOT wick_status *slot_run(context_impl *c, const kernel_slot *slot, const op_entry *op, wick_device device,
                           const wick_value *values, int nargs, int nouts, wick_dtype compute, uint32_t flags) {
+    device_type *type = rt_device(c->rt, device.type);
     wick_kernel_call call;
     call.struct_size = sizeof call;
     call.nargs = (uint16_t)nargs;
@@ -26,7 +50,7 @@ HOT wick_status *slot_run(context_impl *c, const kernel_slot *slot, const op_ent
     call.op = op;
     call.values = values;
     call.data = slot->data;
-    call.instance = rt_device(c->rt, device.type)->instance;
+    call.instance = slot->instance;
     call.host = c->pub.host;
     call.context = PUB(c);
     call.stream = NULL;
@@ -36,9 +60,17 @@ HOT wick_status *slot_run(context_impl *c, const kernel_slot *slot, const op_ent
     if (WICK_UNLIKELY(c->modes.deterministic)) call.flags |= WICK_CALL_DETERMINISTIC;
     if (WICK_UNLIKELY(c->modes.tf32)) call.flags |= WICK_CALL_TF32;
     call.compute_dtype = compute;
-    int used = c->workspaces_used;
+    call.reserved = 0;
+    if (WICK_UNLIKELY(type->streams != NULL)) WICK_TRY(launch_begin(c, &call));
+    wick_value adapted[MAX_VALUES];
+    if (WICK_UNLIKELY(slot->adapter != NULL)) {
+        call.nargs = (uint16_t)kernel_adapter_map(slot->adapter, values, nargs, nouts, adapted);
+        call.values = adapted;
+    }
+    int used = c->workspaces_used, scratch = c->scratch_count;
     wick_status *s = slot->fn(&call);
     c->workspaces_used = used;
+    while (WICK_UNLIKELY(c->scratch_count > scratch)) tensor_release(impl(c->scratch[--c->scratch_count]), c);
     return s;
 }
 
@@ -66,6 +98,20 @@ void *dispatch_workspace(context_impl *c, size_t bytes) {
     return w->data;
 }
 
+/* A temporary of the kernel's: dropped when it returns, and its memory is not reused before the stream has passed. */
+wick_status *dispatch_device_workspace(const wick_kernel_call *call, uint64_t bytes, wick_memory *out) {
+    context_impl *c = ctx(call->context);
+    const wick_dim size = (wick_dim)(bytes ? bytes : 1);
+    wick_tensor *t;
+    if (c->scratch_count == SCRATCHES)
+        return WICK_ERROR(WICK_OUT_OF_RANGE, "%s: device_workspace: more than %d at a time", op_full_name(call->op),
+                          SCRATCHES);
+    WICK_TRY(tensor_new(c, WICK_U8, 1, &size, NULL, call->device, &t));
+    c->scratch[c->scratch_count++] = t;
+    *out = t->storage->memory;
+    return NULL;
+}
+
 wick_status *dispatch_resize_output(const wick_kernel_call *call, int output, int ndim, const wick_dim *sizes) {
     context_impl *c = ctx(call->context);
     tensor_impl *t = impl(call->values[call->nargs + output].as.tensor);
@@ -76,7 +122,6 @@ wick_status *dispatch_resize_output(const wick_kernel_call *call, int output, in
 }
 
 /* ---- one execution of a kernel row ---- */
-#define MAX_VALUES (OP_MAX_ARGS + OP_MAX_RETS)
 #define MAX_TEMPS (OP_MAX_ARGS + OP_MAX_RETS)
 
 typedef struct execution {
@@ -98,13 +143,21 @@ static wick_status *keep_temp(execution *x, wick_tensor *t, int value) {
     return NULL;
 }
 
-/* A copy of `t` with another dtype, device or row-major layout, made by the device's own copy kernel. */
-static wick_status *make_copy(execution *x, const wick_tensor *t, wick_dtype dtype, wick_tensor **out) {
-    WICK_TRY(tensor_new(x->c, dtype, t->ndim, t->sizes, NULL, x->f->device, out));
+/* A copy of `t` with another dtype, device, shape or row-major layout, made by the device's own copy kernel. */
+static wick_status *make_copy(execution *x, const wick_tensor *t, wick_dtype dtype, const wick_tensor *shape,
+                              wick_tensor **out) {
+    WICK_TRY(tensor_new(x->c, dtype, shape->ndim, shape->sizes, NULL, x->f->device, out));
     (*out)->flags |= t->flags & WICK_TENSOR_WRAPPED_NUMBER;
-    wick_status *s = tensor_copy_data(x->c, *out, t);
+    wick_status *s = tensor_copy_data(x->c, *out, t, false);
     if (s) tensor_release(impl(*out), x->c);
     return s;
+}
+
+/* An elementwise kernel that does not broadcast. */
+static bool wants_expanded(const execution *x, const wick_tensor *t) {
+    const wick_tensor *out = arg_tensor(x->values, x->nargs);
+    if (!(x->slot->flags & WICK_KERNEL_NO_BROADCAST) || !(x->f->op->def->flags & POINTWISE) || !out) return false;
+    return t->ndim != out->ndim || memcmp(t->sizes, out->sizes, sizeof *t->sizes * t->ndim);
 }
 
 static wick_status *prepare_input(execution *x, int i) {
@@ -113,9 +166,11 @@ static wick_status *prepare_input(execution *x, int i) {
     bool cast = x->ix.compute && x->ix.cast_args >> i & 1 && t->dtype != x->ix.compute;
     bool fused = cast && x->slot->flags & WICK_KERNEL_FUSED_CAST;
     bool strided = x->slot->flags & WICK_KERNEL_CONTIGUOUS && !wick_is_contiguous(t);
-    bool elsewhere = !wick_device_equal(t->device, x->f->device) && !(x->f->op->def->flags & MIXED_DEVICE);
-    if ((!cast || fused) && !strided && !elsewhere) return NULL;
-    WICK_TRY(make_copy(x, t, cast && !fused ? x->ix.compute : (wick_dtype)t->dtype, &copy));
+    bool number = x->slot->flags & WICK_KERNEL_HOST_NUMBERS && t->ndim == 0 && t->device.type == x->c->rt->host_type;
+    bool elsewhere = !wick_device_equal(t->device, x->f->device) && !(x->f->op->def->flags & MIXED_DEVICE) && !number;
+    const wick_tensor *shape = wants_expanded(x, t) ? arg_tensor(x->values, x->nargs) : t;
+    if ((!cast || fused) && !strided && !elsewhere && shape == t) return NULL;
+    WICK_TRY(make_copy(x, t, cast && !fused ? x->ix.compute : (wick_dtype)t->dtype, shape, &copy));
     return keep_temp(x, copy, i);
 }
 
@@ -216,7 +271,7 @@ static wick_status *finish_output(execution *x, int i) {
     wick_tensor *target = x->targets[i];
     if (!target) return NULL;
     if (x->fresh[i]) {
-        WICK_TRY(tensor_copy_data(x->c, target, x->fresh[i]));
+        WICK_TRY(tensor_copy_data(x->c, target, x->fresh[i], false));
         tensor_release(impl(x->fresh[i]), x->c);
         x->fresh[i] = NULL;
     }
@@ -309,7 +364,14 @@ static bool no_kernel(execution *x) {
     char device[64];
     wick_device_format(x->c->rt, x->f->device, device, sizeof device);
     const char *op = x->f->op->name;
-    if (find_kernel(x->c->rt, x->f->device, x->f->op))
+    const kernel_slot *slot = find_kernel(x->c->rt, x->f->device, x->f->op);
+    int argument;
+    if (slot && slot->adapter && !kernel_adapter_takes(slot->adapter, x->f->op, x->f->args, &argument))
+        return !FAIL(x->c, UNSUPPORTED,
+                     "%s: the kernel of device %s was built for a schema without argument %s, which "
+                     "must equal its default",
+                     op, device, x->f->op->args[argument].name);
+    if (slot)
         return !FAIL(x->c, UNSUPPORTED, "%s is not implemented for dtype %s on device %s", op,
                      wick_dtype_name(shown_dtype(x)), device);
     return !FAIL(x->c, UNSUPPORTED, "%s has no kernel on device %s, no decomposition, and its fallback policy is error",
@@ -329,7 +391,7 @@ static bool may_fall_back(const execution *x) {
 
 static wick_status *to_device(execution *x, const wick_tensor *t, wick_device device, wick_tensor **out) {
     WICK_TRY(tensor_new(x->c, (wick_dtype)t->dtype, t->ndim, t->sizes, NULL, device, out));
-    wick_status *s = tensor_copy_data(x->c, *out, t);
+    wick_status *s = tensor_copy_data(x->c, *out, t, false);
     if (s) tensor_release(impl(*out), x->c);
     return s;
 }
@@ -368,7 +430,7 @@ static wick_status *bring_back(execution *x, int i, const wick_tensor *result) {
     wick_tensor *target = x->targets[i];
     if (!target) return to_device(x, result, x->f->device, &x->fresh[i]);
     WICK_TRY(check_target(x, target, &x->ix.outs[i]));
-    WICK_TRY(tensor_copy_data(x->c, target, result));
+    WICK_TRY(tensor_copy_data(x->c, target, result, false));
     version_bump(target);
     return NULL;
 }
@@ -378,7 +440,7 @@ static bool run_on_host(execution *x) {
     context_impl *c = x->c;
     device_type *type = rt_device(c->rt, x->f->device.type);
     wick_value args[OP_MAX_ARGS], rets[OP_MAX_RETS];
-    const op_entry *op = &c->rt->ops->entries[x->f->op->functional_id];
+    const op_entry *op = x->f->op->functional;
     if (atomic_fetch_add(&type->fallbacks[op->row], 1) == 0 && type->fallback == FALLBACK_WARN)
         rt_log(c->rt, WICK_LOG_WARNING, "%s has no kernel on device %s: running on the host", op->name, type->name);
     wick_scope scope = scope_open(c);
@@ -411,7 +473,7 @@ static bool execute_kernel(context_impl *c, call_frame *f) {
     if (meta && f->op->def->flags & DYNAMIC_SHAPE)
         return !FAIL(c, UNSUPPORTED, "%s: the shape of its result depends on values, which a meta tensor does not have",
                      f->op->name);
-    if (!meta && (!x.slot || !slot_takes(x.slot, x.ix.compute))) {
+    if (!meta && (!x.slot || !slot_takes(x.slot, f->op, f->args, x.ix.compute))) {
         if (f->op->def->compose) return execute_compose(c, f);
         return may_fall_back(&x) ? run_on_host(&x) : no_kernel(&x);
     }
@@ -421,7 +483,7 @@ static bool execute_kernel(context_impl *c, call_frame *f) {
 /* ---- the short way: elementwise on dense tensors of one shape and dtype ---- */
 HOT const kernel_slot *dense_kernel(const context_impl *c, const call_frame *f) {
     const device_type *type = rt_device(c->rt, f->device.type);
-    const kernel_slot *slot = type ? &type->kernels[f->op->row] : NULL;
+    const kernel_slot *slot = type ? device_kernel(type, f->op->row) : NULL;
     if (!slot || !(slot->dense_dtypes & f->op->dense_dtypes & WICK_DTYPE_BIT(f->dense->dtype))) return NULL;
     if (!f->numbers) return slot;
     return slot->flags & WICK_KERNEL_FUSED_CAST && f->device.type == c->rt->host_type ? slot : NULL;
@@ -543,6 +605,7 @@ static bool compose(context_impl *c, call_frame *f) {
     int n = op->ret_list ? 1 : op->nrets;
     for (int i = 0; i < n; ++i) rets[i] = wick_value_none();
     wick_scope scope = scope_open(c);
+    c->composing = op;
     op->def->compose(PUB(c), f->args, rets);
     bool ok = !c->error, derived = op->variant != VARIANT_FUNCTIONAL;
     if (ok && !derived) return hand_outward(c, f, rets, n, scope);

@@ -57,8 +57,8 @@ wick_tensor *wick_tensor_wrap(wick_context *pub, void *data, uint64_t bytes, wic
                                           c->modes.inference ? WICK_TENSOR_INFERENCE : 0, &t));
     bool owned = !failed && scope_own(c, t);
     if (owned) {
-        storage->deleter = deleter; /* only now: after a failure the buffer stays the caller's */
-        storage->deleter_user = user;
+        storage->data.wrapped.deleter = deleter; /* only now: after a failure the buffer stays the caller's */
+        storage->data.wrapped.user = user;
     }
     storage_release(storage, c);
     return owned ? t : NULL;

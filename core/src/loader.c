@@ -42,73 +42,6 @@ wick_config_schema wick_runtime_config_schema(void) {
     return (wick_config_schema){all_keys, (size_t)ARRAY_COUNT(all_keys)};
 }
 
-/* ---- the host table ---- */
-void host_log(wick_registrar *registrar, wick_log_level level, const char *message) {
-    rt_log(registrar->runtime, level, "%s", message);
-}
-
-void *host_allocate(wick_registrar *registrar, size_t bytes) {
-    return registrar->memory.allocate(registrar->memory.user, bytes ? bytes : 1);
-}
-
-void host_free(wick_registrar *registrar, void *pointer) { allocator_free(&registrar->memory, pointer); }
-
-const char *host_config_string(const wick_config *config, const char *key, const char *fallback) {
-    text_print(config->asked, "%s\n", key);
-    return wick_config_string(config->file, config->section, key, fallback);
-}
-
-wick_status *host_config_int(const wick_config *config, const char *key, int64_t fallback, int64_t *out) {
-    text_print(config->asked, "%s\n", key);
-    return wick_config_int(config->file, config->section, key, fallback, out);
-}
-
-static const char *missing_slot(const wick_backend *b) {
-    return !b->device_name || !b->device_name[0] ? "device_name"
-           : !b->device_count                    ? "device_count"
-           : !b->device_query                    ? "device_query"
-           : !b->get_interface                   ? "get_interface"
-           : b->kernel_count && !b->kernels      ? "kernels"
-                                                 : NULL;
-}
-
-wick_status *host_register_backend(wick_registrar *registrar, const wick_backend *backend, void *instance) {
-    if (!registrar->open) return WICK_ERROR(WICK_FAILED_PRECONDITION, "register_backend: called outside create");
-    if (registrar->backend) return WICK_ERROR(WICK_FAILED_PRECONDITION, "register_backend: called twice, wanted once");
-    if (!backend || backend->struct_size < sizeof *backend) {
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "wick_backend: got %u bytes, wanted %zu",
-                          backend ? backend->struct_size : 0, sizeof *backend);
-    }
-    const char *missing = missing_slot(backend);
-    if (missing) return WICK_ERROR(WICK_INVALID_ARGUMENT, "wick_backend: required slot %s is not set", missing);
-    registrar->backend = backend;
-    registrar->instance = instance;
-    return NULL;
-}
-
-static const char *key_owner(int rank) {
-    static const char *const names[64] = {
-#define KEY_NAME(NAME, rank, text) [rank] = #NAME,
-        WICK_KEYS(KEY_NAME)
-#undef KEY_NAME
-    };
-    return names[rank];
-}
-
-wick_status *host_register_key(wick_registrar *registrar, int rank, wick_key_handler_fn handler, void *instance) {
-    if (!registrar->open) return WICK_ERROR(WICK_FAILED_PRECONDITION, "register_key: called outside create");
-    if (rank <= WICK_RANK_DENSE || rank > 63 || !handler)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "register_key: got rank %d, wanted %d to 63 and a handler", rank,
-                          WICK_RANK_DENSE + 1);
-    if (key_owner(rank))
-        return WICK_ERROR(WICK_FAILED_PRECONDITION, "register_key: rank %d is the core's own %s", rank,
-                          key_owner(rank));
-    if (registrar->key_count == REGISTERED_KEYS)
-        return WICK_ERROR(WICK_OUT_OF_RANGE, "register_key: more than %d keys", REGISTERED_KEYS);
-    registrar->keys[registrar->key_count++] = (registered_key){rank, handler, instance};
-    return NULL;
-}
-
 /* ---- one attempt ---- */
 /* A created plugin: what must live until its destroy(). */
 typedef struct plugin {
@@ -127,6 +60,7 @@ typedef struct attempt {
     char path[PATH_MAX]; /* "" until found */
     text tried;
     text asked;
+    text notes;
     elf_image elf; /* lent by `mapped`; only in step_elf and step_dlopen */
     const void *mapped;
     size_t mapped_bytes;
@@ -294,6 +228,7 @@ static void end_plugin(void *user) {
     plugin *p = user;
     wick_allocator memory = p->memory;
     if (p->destroy) p->destroy(p->instance);
+    registrar_end(&p->registrar);
     allocator_free(&memory, p);
 }
 
@@ -307,21 +242,7 @@ static wick_status *step_create(attempt *a) {
     p->registrar.open = false;
     if (WICK_HAS(a->desc, wick_plugin_desc, destroy)) p->destroy = a->desc->destroy;
     WICK_TRY(check_own_keys(a));
-    return p->registrar.backend || p->registrar.key_count
-               ? NULL
-               : WICK_ERROR(WICK_FAILED_PRECONDITION, "create registered nothing");
-}
-
-static wick_status *check_memory(const wick_backend *backend, void *instance) {
-    const wick_memory_interface *m = backend->get_interface(instance, "memory", 1);
-    if (!m) return WICK_ERROR(WICK_FAILED_PRECONDITION, "interface \"memory\" 1: got none, wanted one");
-    if (m->struct_size < sizeof *m) {
-        return WICK_ERROR(WICK_FAILED_PRECONDITION, "interface \"memory\" 1: got %u bytes, wanted %zu", m->struct_size,
-                          sizeof *m);
-    }
-    bool copies = m->copy_from_host && m->copy_to_host && m->copy;
-    if (m->allocate && m->free && (copies || (m->flags & WICK_MEMORY_ADDRESSABLE))) return NULL;
-    return WICK_ERROR(WICK_FAILED_PRECONDITION, "interface \"memory\" 1: a required slot is not set");
+    return registrar_filled(&p->registrar) ? NULL : WICK_ERROR(WICK_FAILED_PRECONDITION, "create registered nothing");
 }
 
 /* `word` is one of POLICIES: the schema was checked. */
@@ -332,36 +253,9 @@ static int policy_of(const char *word) {
     return policy;
 }
 
-static wick_status *publish_keys(attempt *a) {
-    const wick_registrar *r = &a->plugin->registrar;
-    for (int i = 0; i < r->key_count; ++i) {
-        const registered_key *k = &r->keys[i];
-        wick_status *status = runtime_publish_key(a->runtime, k->rank, k->handler, k->instance);
-        if (!status) continue;
-        while (i-- > 0) runtime_withdraw_key(a->runtime, r->keys[i].rank);
-        return status;
-    }
-    return NULL;
-}
-
-static wick_status *publish_backend(attempt *a) {
-    const wick_backend *backend = a->plugin->registrar.backend;
-    void *instance = a->plugin->registrar.instance;
-    if (!backend) return NULL;
-    a->device_count = backend->device_count(instance);
-    if (a->device_count <= 0) return WICK_ERROR(WICK_UNAVAILABLE, "no device");
-    WICK_TRY(check_memory(backend, instance));
-    int policy = policy_of(wick_config_string(a->file, a->section, "fallback", "error"));
-    return runtime_publish_backend(a->runtime, backend, instance, a->name, policy, &a->device_type);
-}
-
-/* Keys first: they can be withdrawn. */
 static wick_status *step_probe(attempt *a) {
-    WICK_TRY(publish_keys(a));
-    wick_status *status = publish_backend(a);
-    for (int i = 0; status && i < a->plugin->registrar.key_count; ++i)
-        runtime_withdraw_key(a->runtime, a->plugin->registrar.keys[i].rank);
-    return status;
+    int policy = policy_of(wick_config_string(a->file, a->section, "fallback", "error"));
+    return registrar_publish(&a->plugin->registrar, a->name, policy, &a->notes, &a->device_type, &a->device_count);
 }
 
 static const struct step {
@@ -408,6 +302,7 @@ static void record(attempt *a, wick_backend_state state, const char *stage, cons
         .stage = stage,
         .reason = reason.failed ? "out of memory" : text_get(&reason),
         .tried = text_get(&a->tried),
+        .notes = text_get(&a->notes),
         .device_type = state == WICK_BACKEND_READY ? a->device_type : 0,
         .device_count = state == WICK_BACKEND_READY ? a->device_count : 0,
     };
@@ -419,6 +314,7 @@ static void end_attempt(attempt *a) {
     if (a->mapped) munmap((void *)a->mapped, a->mapped_bytes);
     text_free(&a->tried);
     text_free(&a->asked);
+    text_free(&a->notes);
 }
 
 /* Runs the steps from `first`, records the outcome and leaves nothing behind on failure. */
@@ -443,7 +339,7 @@ static wick_status *run_attempt(attempt *a, int first) {
 static void begin_attempt(attempt *a, wick_runtime *runtime, const wick_config_file *file, const char *name) {
     const wick_allocator *memory = runtime_allocator(runtime);
     *a = (attempt){.runtime = runtime, .memory = memory, .file = file, .name = name};
-    a->tried.memory = a->asked.memory = memory;
+    a->tried.memory = a->asked.memory = a->notes.memory = memory;
     snprintf(a->section, sizeof a->section, SECTION_PREFIX "%s", name);
 }
 

@@ -12,13 +12,33 @@ typedef struct bin {
     size_t count, capacity;
 } bin;
 
+/* The free blocks of one stream. */
+typedef struct stream_pool {
+    struct stream_pool *next;
+    const wick_stream *stream; /* NULL: the default one. No reference: blocks in use hold it. */
+    bin bins[CLASSES];
+} stream_pool;
+
+/* A freed block that other streams may still be using. */
+typedef struct pending_block {
+    struct pending_block *next;
+    wick_memory memory;
+    wick_stream *stream; /* to which it returns; owns its reference */
+    int count;           /* of events that have not passed */
+    struct mark {
+        wick_device device;
+        void *event;
+    } marks[];
+} pending_block;
+
 struct memory_cache {
     wick_runtime *rt;
     const device_type *type;
     int index;
     pthread_mutex_t lock;
     uint64_t used, peak, cached;
-    bin bins[CLASSES];
+    pending_block *pending;
+    stream_pool pool; /* of the default stream */
 };
 
 static int class_of(uint64_t bytes, uint64_t *rounded) {
@@ -43,16 +63,52 @@ memory_cache *memory_cache_create(wick_runtime *rt, const device_type *type, int
     return cache;
 }
 
+bool memory_is_pinned(const memory_cache *cache) { return cache->index == MEMORY_PINNED; }
+
+static void pool_end(memory_cache *cache, stream_pool *pool) {
+    for (int i = 0; i < CLASSES; ++i) rt_free(cache->rt, pool->bins[i].blocks);
+    if (pool != &cache->pool) rt_free(cache->rt, pool);
+}
+
 void memory_cache_destroy(memory_cache *cache) {
     if (!cache) return;
     memory_trim(cache);
-    for (int i = 0; i < CLASSES; ++i) rt_free(cache->rt, cache->bins[i].blocks);
+    for (stream_pool *p = &cache->pool, *next; p; p = next) {
+        next = p->next;
+        pool_end(cache, p);
+    }
     pthread_mutex_destroy(&cache->lock);
     rt_free(cache->rt, cache);
 }
 
+/* ---- raw memory ---- */
+static wick_status *raw_allocate(memory_cache *cache, uint64_t bytes, wick_memory *out) {
+    const wick_memory_interface *m = cache->type->memory;
+    if (memory_is_pinned(cache)) return m->allocate_pinned(cache->type->instance, bytes, out);
+    return m->allocate(cache->type->instance, cache->index, bytes, out);
+}
+
 static void raw_free(memory_cache *cache, wick_memory *memory) {
-    cache->type->memory->free(cache->type->instance, cache->index, memory);
+    const wick_memory_interface *m = cache->type->memory;
+    if (memory_is_pinned(cache))
+        m->free_pinned(cache->type->instance, memory);
+    else
+        m->free(cache->type->instance, cache->index, memory);
+}
+
+/* ---- pools; the lock is held ---- */
+static stream_pool *pool_find(memory_cache *cache, const wick_stream *stream) {
+    stream_pool *p = &cache->pool;
+    while (p && p->stream != stream) p = p->next;
+    return p;
+}
+
+static stream_pool *pool_of(memory_cache *cache, const wick_stream *stream) {
+    stream_pool *p = pool_find(cache, stream);
+    if (p || !(p = rt_calloc(cache->rt, sizeof *p))) return p;
+    p->stream = stream;
+    p->next = cache->pool.next;
+    return cache->pool.next = p;
 }
 
 static bool take(memory_cache *cache, bin *b, wick_memory *out) {
@@ -62,35 +118,158 @@ static bool take(memory_cache *cache, bin *b, wick_memory *out) {
     return true;
 }
 
+/* False: the block does not fit in. */
+static bool put(memory_cache *cache, stream_pool *pool, const wick_memory *memory) {
+    uint64_t rounded;
+    bin *b = pool ? &pool->bins[class_of(memory->bytes, &rounded)] : NULL;
+    if (!b || !rt_grow(cache->rt, (void **)&b->blocks, &b->capacity, b->count, sizeof *b->blocks)) return false;
+    b->blocks[b->count++] = *memory;
+    cache->cached += memory->bytes;
+    return true;
+}
+
 static void account(memory_cache *cache, uint64_t bytes) {
     cache->used += bytes;
     if (cache->used > cache->peak) cache->peak = cache->used;
 }
 
-wick_status *memory_allocate(memory_cache *cache, uint64_t bytes, wick_memory *out) {
+/* ---- blocks that wait for other streams ---- */
+/* A device that cannot say counts as done: its work is lost. */
+static bool mark_passed(memory_cache *cache, const struct mark *m, bool wait) {
+    const device_type *type = cache->type;
+    bool done = true;
+    wick_status *s = wait ? type->events->synchronize(type->instance, m->device.index, m->event)
+                          : type->events->query(type->instance, m->device.index, m->event, &done);
+    bool passed = s || done;
+    wick_status_free(s);
+    if (passed) type->events->destroy(type->instance, m->device.index, m->event);
+    return passed;
+}
+
+static bool block_passed(memory_cache *cache, pending_block *p, bool wait) {
+    while (p->count && mark_passed(cache, &p->marks[p->count - 1], wait)) p->count--;
+    return !p->count;
+}
+
+static void block_return(memory_cache *cache, wick_stream *stream, wick_memory *memory, bool used) {
+    pthread_mutex_lock(&cache->lock);
+    if (used) cache->used -= memory->bytes;
+    bool keep = cache->used + cache->cached + memory->bytes <= cache->peak + SLACK_BYTES &&
+                put(cache, pool_of(cache, stream), memory);
+    pthread_mutex_unlock(&cache->lock);
+    if (!keep) raw_free(cache, memory);
+    wick_stream_release(stream);
+}
+
+/* The plugin is asked without the lock: others may allocate meanwhile. */
+static void pending_collect(memory_cache *cache, bool wait) {
+    pthread_mutex_lock(&cache->lock);
+    pending_block *list = cache->pending, *rest = NULL, **end = &rest;
+    cache->pending = NULL;
+    pthread_mutex_unlock(&cache->lock);
+    for (pending_block *next; list; list = next) {
+        next = list->next;
+        if (block_passed(cache, list, wait)) {
+            block_return(cache, list->stream, &list->memory, false);
+            rt_free(cache->rt, list);
+        } else {
+            *end = list;
+            end = &list->next;
+        }
+    }
+    pthread_mutex_lock(&cache->lock);
+    *end = cache->pending;
+    cache->pending = rest;
+    pthread_mutex_unlock(&cache->lock);
+}
+
+static void uses_end(memory_cache *cache, stream_use *uses) {
+    for (stream_use *next; uses; uses = next) {
+        next = uses->next;
+        wick_stream_release(uses->stream);
+        rt_free(cache->rt, uses);
+    }
+}
+
+static wick_status *mark_use(memory_cache *cache, pending_block *p, const stream_use *use) {
+    const wick_event_interface *e = cache->type->events;
+    struct mark *m = &p->marks[p->count];
+    m->device = use->device;
+    WICK_TRY(e->create(cache->type->instance, use->device.index, 0, &m->event));
+    wick_status *s = e->record(cache->type->instance, use->device.index, m->event, stream_handle(use->stream));
+    if (s)
+        e->destroy(cache->type->instance, use->device.index, m->event);
+    else
+        p->count++;
+    return s;
+}
+
+/* Without events, or memory for the note, the host waits at once. */
+static void free_after_uses(memory_cache *cache, wick_stream *stream, stream_use *uses, wick_memory *memory) {
+    size_t n = 0;
+    for (const stream_use *u = uses; u; u = u->next) ++n;
+    pending_block *p = cache->type->events ? rt_calloc(cache->rt, sizeof *p + n * sizeof *p->marks) : NULL;
+    for (const stream_use *u = uses; u; u = u->next) {
+        wick_status *s = p ? mark_use(cache, p, u) : NULL;
+        if (!p || s) wick_status_free(stream_wait_host(cache->type, u->device.index, u->stream));
+        wick_status_free(s);
+    }
+    uses_end(cache, uses);
+    if (!p) {
+        block_return(cache, stream, memory, true);
+        return;
+    }
+    p->memory = *memory;
+    p->stream = stream;
+    pthread_mutex_lock(&cache->lock);
+    cache->used -= memory->bytes;
+    p->next = cache->pending;
+    cache->pending = p;
+    pthread_mutex_unlock(&cache->lock);
+}
+
+wick_status *memory_note_use(memory_cache *cache, stream_use **uses, wick_device device, wick_stream *stream) {
+    pthread_mutex_lock(&cache->lock);
+    stream_use *u = *uses;
+    while (u && !(u->stream == stream && wick_device_equal(u->device, device))) u = u->next;
+    bool known = u != NULL;
+    if (!known && (u = rt_alloc(cache->rt, sizeof *u))) {
+        *u = (stream_use){*uses, device, wick_stream_retain(stream)};
+        *uses = u;
+    }
+    pthread_mutex_unlock(&cache->lock);
+    return u ? NULL : WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot note that a stream uses a tensor");
+}
+
+/* ---- allocation ---- */
+static wick_status *out_of_memory(const memory_cache *cache, wick_status *s, uint64_t bytes) {
+    return wick_status_wrap(
+        s, __FILE__, __LINE__, "%s:%d is out of %smemory: wanted %llu bytes, %llu in use, highest so far %llu",
+        cache->type->name, memory_is_pinned(cache) ? 0 : cache->index, memory_is_pinned(cache) ? "pinned " : "",
+        (unsigned long long)bytes, (unsigned long long)cache->used, (unsigned long long)cache->peak);
+}
+
+wick_status *memory_allocate(memory_cache *cache, wick_stream *stream, uint64_t bytes, wick_memory *out) {
     uint64_t rounded;
     if (bytes > (UINT64_C(1) << 56))
         return WICK_ERROR(WICK_OUT_OF_MEMORY, "%s:%d cannot allocate %llu bytes", cache->type->name, cache->index,
                           (unsigned long long)bytes);
     int k = class_of(bytes, &rounded);
+    if (__atomic_load_n(&cache->pending, __ATOMIC_RELAXED)) pending_collect(cache, false);
     pthread_mutex_lock(&cache->lock);
-    bool found = take(cache, &cache->bins[k], out);
+    stream_pool *pool = pool_find(cache, stream);
+    bool found = pool && take(cache, &pool->bins[k], out);
     if (found) account(cache, out->bytes);
     pthread_mutex_unlock(&cache->lock);
     if (found) return NULL;
 
-    wick_status *s = cache->type->memory->allocate(cache->type->instance, cache->index, rounded, out);
+    wick_status *s = raw_allocate(cache, rounded, out);
     if (wick_status_code(s) == WICK_OUT_OF_MEMORY) {
         wick_status_free(s);
         memory_trim(cache);
-        s = cache->type->memory->allocate(cache->type->instance, cache->index, rounded, out);
+        s = raw_allocate(cache, rounded, out);
     }
-    if (s) {
-        return wick_status_wrap(s, __FILE__, __LINE__,
-                                "%s:%d is out of memory: wanted %llu bytes, %llu in use, highest so far %llu",
-                                cache->type->name, cache->index, (unsigned long long)bytes,
-                                (unsigned long long)cache->used, (unsigned long long)cache->peak);
-    }
+    if (s) return out_of_memory(cache, s, bytes);
     pthread_mutex_lock(&cache->lock);
     out->bytes = rounded;
     account(cache, rounded);
@@ -98,33 +277,54 @@ wick_status *memory_allocate(memory_cache *cache, uint64_t bytes, wick_memory *o
     return NULL;
 }
 
-void memory_free(memory_cache *cache, wick_memory *memory) {
-    uint64_t rounded;
-    bin *b = &cache->bins[class_of(memory->bytes, &rounded)];
+void memory_free(memory_cache *cache, wick_stream *stream, stream_use *uses, wick_memory *memory) {
+    if (WICK_UNLIKELY(uses != NULL))
+        free_after_uses(cache, stream, uses, memory);
+    else
+        block_return(cache, stream, memory, true);
+}
+
+/* One free block of any pool. */
+static bool take_any(memory_cache *cache, wick_memory *out) {
+    bool found = false;
     pthread_mutex_lock(&cache->lock);
-    cache->used -= memory->bytes;
-    bool keep = cache->used + cache->cached + memory->bytes <= cache->peak + SLACK_BYTES &&
-                rt_grow(cache->rt, (void **)&b->blocks, &b->capacity, b->count, sizeof *b->blocks);
-    if (keep) {
-        b->blocks[b->count++] = *memory;
-        cache->cached += memory->bytes;
-    }
+    for (stream_pool *p = &cache->pool; p && !found; p = p->next)
+        for (int i = 0; i < CLASSES && !found; ++i) found = take(cache, &p->bins[i], out);
     pthread_mutex_unlock(&cache->lock);
-    if (!keep) raw_free(cache, memory);
+    return found;
 }
 
 void memory_trim(memory_cache *cache) {
-    for (int i = 0; i < CLASSES; ++i) {
-        wick_memory block;
-        for (bool found = true; found;) {
-            pthread_mutex_lock(&cache->lock);
-            found = take(cache, &cache->bins[i], &block);
-            pthread_mutex_unlock(&cache->lock);
-            if (found) raw_free(cache, &block);
-        }
-    }
+    wick_memory block;
+    pending_collect(cache, true);
+    while (take_any(cache, &block)) raw_free(cache, &block);
 }
 
+void memory_forget_stream(memory_cache *cache, wick_stream *stream) {
+    pthread_mutex_lock(&cache->lock);
+    stream_pool *gone = NULL;
+    for (stream_pool **p = &cache->pool.next; *p; p = &(*p)->next) {
+        if ((*p)->stream != stream) continue;
+        gone = *p;
+        *p = gone->next;
+        break;
+    }
+    pthread_mutex_unlock(&cache->lock);
+    if (!gone) return;
+    for (int i = 0; i < CLASSES; ++i) {
+        bin *b = &gone->bins[i];
+        for (size_t n = 0; n < b->count; ++n) {
+            pthread_mutex_lock(&cache->lock);
+            cache->cached -= b->blocks[n].bytes;
+            bool kept = put(cache, &cache->pool, &b->blocks[n]);
+            pthread_mutex_unlock(&cache->lock);
+            if (!kept) raw_free(cache, &b->blocks[n]);
+        }
+    }
+    pool_end(cache, gone);
+}
+
+/* ---- statistics ---- */
 static memory_cache *cache_of(wick_runtime *rt, wick_device device) {
     device_type *type = rt_device(rt, device.type);
     return type && device.index >= 0 && device.index < type->count ? type->caches[device.index] : NULL;

@@ -80,7 +80,8 @@ typedef struct op_row {
     op_grad_fn grad;
     const char *saves; /* "self other:self result0": tensors kept for grad; x:y keeps x only if y needs a gradient */
     uint32_t flags;
-    uint32_t nondiff_rets; /* bit i: return i has no gradient (indices) */
+    uint32_t nondiff_rets;                  /* bit i: return i has no gradient (indices) */
+    const struct registered_op *registered; /* a plugin's: its callbacks (registered.h) */
 } op_row;
 
 #define OP(schema_, kind_, ...) {.schema = schema_, .kind = WICK_OP_##kind_, __VA_ARGS__},

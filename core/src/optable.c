@@ -11,7 +11,7 @@
 typedef struct builder {
     wick_runtime *rt;
     op_table *table;
-    size_t arena_used, arena_capacity;
+    op_block *block;
 } builder;
 
 static int variants_of(const op_row *row) { return 1 + !!(row->flags & INPLACE) + !!(row->flags & OUT); }
@@ -120,8 +120,8 @@ static void name_backward(op_entry *e, const char *name) {
     snprintf(e->backward_name + n, sizeof e->backward_name - n, "Backward0");
 }
 
-static op_arg *arena_copy(builder *b, const op_arg *args, int n) {
-    op_arg *copy = b->table->arena + b->arena_used;
+static op_arg *arena_copy(op_block *b, const op_arg *args, int n) {
+    op_arg *copy = b->arena + b->arena_used;
     if (b->arena_used + (size_t)n > b->arena_capacity) return NULL;
     memcpy(copy, args, sizeof *args * (size_t)n);
     b->arena_used += (size_t)n;
@@ -130,16 +130,17 @@ static op_arg *arena_copy(builder *b, const op_arg *args, int n) {
 
 static wick_status *add_entry(builder *b, const op_schema *schema, const op_row *row, int row_index,
                               op_variant variant) {
-    op_entry *e = &b->table->entries[b->table->count];
+    op_entry *e = &b->block->entries[b->block->count];
     e->def = row;
-    e->id = (int16_t)b->table->count++;
+    e->id = (int16_t)(b->block == &b->table->blocks ? b->block->count : -1);
+    b->block->count++;
     e->row = (int16_t)row_index;
     e->variant = (uint8_t)variant;
     e->nargs = (uint8_t)schema->nargs;
     e->nrets = (uint8_t)schema->nrets;
     e->ret_list = schema->ret_list;
-    e->args = arena_copy(b, schema->args, schema->nargs);
-    if (e->args) e->rets = arena_copy(b, schema->rets, schema->nrets);
+    e->args = arena_copy(b->block, schema->args, schema->nargs);
+    if (e->args) e->rets = arena_copy(b->block, schema->rets, schema->nrets);
     if (!e->rets) return WICK_ERROR(WICK_INTERNAL, "operator arena is too small at %s", row->schema);
     snprintf(e->name, sizeof e->name, schema->overload[0] ? "%s.%s" : "%s", schema->name, schema->overload);
     char text[SCHEMA_TEXT];
@@ -153,15 +154,14 @@ static wick_status *add_entry(builder *b, const op_schema *schema, const op_row 
     return s;
 }
 
-static wick_status *add_row(builder *b, int index) {
+static wick_status *add_row(builder *b, const op_row *row, int index) {
     static const struct {
         op_variant variant;
         uint32_t flag;
     } derived[] = {{VARIANT_INPLACE, INPLACE}, {VARIANT_OUT, OUT}};
-    const op_row *row = &op_rows[index];
     op_schema base, variant;
     WICK_TRY(op_schema_parse(&b->rt->allocator, row->schema, &base));
-    int first = b->table->count, base_nargs = base.nargs;
+    int first = b->block->count, base_nargs = base.nargs;
     wick_status *s = add_entry(b, &base, row, index, VARIANT_FUNCTIONAL); /* the entry takes over base's defaults */
     if (s) op_schema_deinitialize(&b->rt->allocator, &base);
     for (int i = 0; !s && i < ARRAY_COUNT(derived); ++i) {
@@ -171,44 +171,57 @@ static wick_status *add_row(builder *b, int index) {
         s = add_entry(b, &variant, row, index, derived[i].variant);
         if (s) op_schema_deinitialize(&b->rt->allocator, &variant);
     }
-    for (int i = first; i < b->table->count; ++i) {
-        b->table->entries[i].base_nargs = (uint8_t)base_nargs;
-        b->table->entries[i].functional_id = (int16_t)first;
+    for (int i = first; i < b->block->count; ++i) {
+        b->block->entries[i].base_nargs = (uint8_t)base_nargs;
+        b->block->entries[i].functional = &b->block->entries[first];
     }
     return s;
 }
 
+/* ---- names ---- */
 static int compare_names(const void *a, const void *b) {
     return strcmp((*(const op_entry *const *)a)->name, (*(const op_entry *const *)b)->name);
 }
 
-static wick_status *sort_names(builder *b) {
-    op_table *t = b->table;
-    t->by_name = rt_alloc(b->rt, sizeof *t->by_name * (size_t)t->count);
-    if (!t->by_name) return WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate the operator table");
-    for (int i = 0; i < t->count; ++i) t->by_name[i] = &t->entries[i];
-    qsort(t->by_name, (size_t)t->count, sizeof *t->by_name, compare_names);
-    for (int i = 1; i < t->count; ++i)
-        if (!strcmp(t->by_name[i - 1]->name, t->by_name[i]->name))
-            return WICK_ERROR(WICK_INTERNAL, "operator %s has two rows", t->by_name[i]->name);
+static void index_put(op_index *index, const op_entry *e) {
+    uint32_t i = wick_name_hash(e->name) & index->mask;
+    while (index->hashed[i]) i = (i + 1) & index->mask;
+    index->hashed[i] = e;
+}
+
+static op_index *index_new(wick_runtime *rt, int count, const op_index *older) {
+    uint32_t slots = 64;
+    while (slots < 2 * (uint32_t)count) slots *= 2;
+    op_index *index = rt_calloc(rt, sizeof *index + sizeof *index->by_name * ((size_t)count + slots));
+    if (!index) return NULL;
+    index->older = older;
+    index->mask = slots - 1;
+    index->by_name = (const op_entry **)(index + 1);
+    index->hashed = index->by_name + count;
+    return index;
+}
+
+/* The operators of `older` (NULL: none) and of the block. */
+static wick_status *make_index(wick_runtime *rt, const op_index *older, const op_block *block, const op_index **out) {
+    int before = older ? older->count : 0;
+    op_index *index = index_new(rt, before + block->count, older);
+    if (!index) return WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate the operator table");
+    for (int i = 0; i < before; ++i) index->by_name[index->count++] = older->by_name[i];
+    for (int i = 0; i < block->count; ++i) index->by_name[index->count++] = &block->entries[i];
+    qsort(index->by_name, (size_t)index->count, sizeof *index->by_name, compare_names);
+    for (int i = 0; i < index->count; ++i) {
+        index_put(index, index->by_name[i]);
+        if (!i || strcmp(index->by_name[i - 1]->name, index->by_name[i]->name)) continue;
+        wick_status *s =
+            WICK_ERROR(WICK_FAILED_PRECONDITION, "operator %s is registered already", index->by_name[i]->name);
+        rt_free(rt, index);
+        return s;
+    }
+    *out = index;
     return NULL;
 }
 
-wick_status *op_table_create(wick_runtime *rt, const op_table **out) {
-    int entries = 0;
-    for (int i = 0; i < op_row_count; ++i) entries += variants_of(&op_rows[i]);
-    op_table *t = rt_calloc(rt, sizeof *t);
-    if (!t) return WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate the operator table");
-    *out = t;
-    builder b = {rt, t, 0, (size_t)entries * 10};
-    t->rows = op_row_count;
-    t->entries = rt_calloc(rt, sizeof *t->entries * (size_t)entries);
-    t->arena = rt_calloc(rt, sizeof *t->arena * b.arena_capacity);
-    if (!t->entries || !t->arena) return WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate the operator table");
-    for (int i = 0; i < op_row_count; ++i) WICK_TRY(add_row(&b, i));
-    return sort_names(&b);
-}
-
+/* ---- blocks ---- */
 /* Each entry took over its schema's defaults. */
 static void entry_destroy(wick_runtime *rt, const op_entry *e) {
     op_schema schema = {.nargs = e->nargs};
@@ -216,45 +229,125 @@ static void entry_destroy(wick_runtime *rt, const op_entry *e) {
     op_schema_deinitialize(&rt->allocator, &schema);
 }
 
-void op_table_destroy(wick_runtime *rt, const op_table *table) {
-    op_table *t = (op_table *)table;
-    for (int i = 0; t->entries && i < t->count; ++i) {
-        const op_entry *e = &t->entries[i];
+static void block_end(wick_runtime *rt, op_block *block) {
+    for (int i = 0; block->entries && i < block->count; ++i) {
+        const op_entry *e = &block->entries[i];
         if (e->rets) entry_destroy(rt, e);
         if (e->variant != VARIANT_FUNCTIONAL) rt_free(rt, (void *)e->schema);
     }
-    rt_free(rt, t->entries);
-    rt_free(rt, t->arena);
-    rt_free(rt, (void *)t->by_name);
-    rt_free(rt, t);
+    rt_free(rt, block->entries);
+    rt_free(rt, block->arena);
 }
 
-const op_entry *op_table_find(const op_table *table, const char *name) {
-    if (!strncmp(name, "aten::", 6)) name += 6;
-    size_t length = strcspn(name, "(");
-    int low = 0, high = table->count - 1;
-    while (low <= high) {
-        int mid = (low + high) / 2;
-        const char *candidate = table->by_name[mid]->name;
-        int order = strncmp(name, candidate, length);
-        if (!order) order = candidate[length] ? -1 : 0;
-        if (!order) return table->by_name[mid];
-        if (order < 0)
-            high = mid - 1;
-        else
-            low = mid + 1;
-    }
+/* `arena`: arguments and returns of all entries, at most. */
+static wick_status *block_fill(builder *b, const op_row *const *rows, int count, int first_row, size_t arena) {
+    int entries = 0;
+    for (int i = 0; i < count; ++i) entries += variants_of(rows[i]);
+    b->block->arena_capacity = (size_t)entries * arena;
+    b->block->entries = rt_calloc(b->rt, sizeof *b->block->entries * (size_t)entries);
+    b->block->arena = rt_calloc(b->rt, sizeof *b->block->arena * b->block->arena_capacity);
+    if (!b->block->entries || !b->block->arena)
+        return WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate the operator table");
+    for (int i = 0; i < count; ++i) WICK_TRY(add_row(b, rows[i], first_row + i));
     return NULL;
 }
 
-int op_table_rows(const op_table *table) { return table->rows; }
+wick_status *op_table_create(wick_runtime *rt, op_table **out) {
+    op_table *t = rt_calloc(rt, sizeof *t);
+    const op_row **rows = rt_alloc(rt, sizeof *rows * (size_t)op_row_count);
+    const op_index *index = NULL;
+    *out = t;
+    wick_status *s = t && rows ? NULL : WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate the operator table");
+    for (int i = 0; !s && i < op_row_count; ++i) rows[i] = &op_rows[i];
+    if (!s) s = block_fill(&(builder){rt, t, &t->blocks}, rows, op_row_count, 0, 10);
+    if (!s) s = make_index(rt, NULL, &t->blocks, &index);
+    rt_free(rt, rows);
+    if (s) return s;
+    t->entries = t->blocks.entries;
+    t->rows = op_row_count;
+    atomic_store_explicit(&t->index, index, memory_order_release);
+    return NULL;
+}
+
+wick_status *op_table_extend(wick_runtime *rt, op_table *t, const op_row *const *rows, int count,
+                             const op_index **out) {
+    if (t->rows + count > op_row_count + OP_REGISTERED_ROWS)
+        return WICK_ERROR(WICK_OUT_OF_RANGE, "more than %d operators of plugins", OP_REGISTERED_ROWS);
+    op_block *block = rt_calloc(rt, sizeof *block);
+    if (!block) return WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate the operator table");
+    wick_status *s = block_fill(&(builder){rt, t, block}, rows, count, t->rows, OP_MAX_ARGS + OP_MAX_RETS);
+    if (!s) s = make_index(rt, atomic_load(&t->index), block, out);
+    if (s) {
+        block_end(rt, block);
+        rt_free(rt, block);
+        return s;
+    }
+    t->rows += count;
+    block->next = t->blocks.next;
+    t->blocks.next = block;
+    return NULL;
+}
+
+void op_table_publish(op_table *t, const op_index *index) {
+    atomic_store_explicit(&t->index, index, memory_order_release);
+}
+
+void op_table_discard(wick_runtime *rt, op_table *t, const op_index *index) {
+    op_block *block = t->blocks.next;
+    int rows = 0;
+    for (int i = 0; i < block->count; ++i) rows += block->entries[i].variant == VARIANT_FUNCTIONAL;
+    t->rows -= rows;
+    t->blocks.next = block->next;
+    block_end(rt, block);
+    rt_free(rt, block);
+    rt_free(rt, (void *)index);
+}
+
+void op_table_destroy(wick_runtime *rt, op_table *t) {
+    for (const op_index *i = atomic_load(&t->index), *older; i; i = older) {
+        older = i->older;
+        rt_free(rt, (void *)i);
+    }
+    for (op_block *b = t->blocks.next, *next; b; b = next) {
+        next = b->next;
+        block_end(rt, b);
+        rt_free(rt, b);
+    }
+    block_end(rt, &t->blocks);
+    rt_free(rt, t);
+}
+
+static bool is_named(const op_entry *e, const char *name, size_t length) {
+    return !strncmp(e->name, name, length) && !e->name[length];
+}
+
+static const op_entry *find_hashed(const op_index *index, const char *name, size_t length, uint32_t hash) {
+    for (uint32_t i = hash & index->mask; index->hashed[i]; i = (i + 1) & index->mask)
+        if (is_named(index->hashed[i], name, length)) return index->hashed[i];
+    return NULL;
+}
+
+const op_entry *op_table_find_hashed(const op_table *t, const char *name, uint32_t hash) {
+    return find_hashed(op_table_index(t), name, strlen(name), hash);
+}
+
+const op_entry *op_index_find(const op_index *index, const char *name) {
+    if (!strncmp(name, "aten::", 6)) name += 6;
+    size_t length = strcspn(name, "(");
+    return find_hashed(index, name, length, wick_name_hash_n(name, length));
+}
+
+const op_entry *op_table_find(const op_table *t, const char *name) { return op_index_find(op_table_index(t), name); }
+
+int op_table_rows(void) { return op_row_count + OP_REGISTERED_ROWS; }
 const char *op_full_name(const wick_op *op) { return op->name; }
 
 /* ---- public inspection ---- */
 const wick_op *wick_op_find(wick_runtime *rt, const char *name) { return op_table_find(rt->ops, name); }
 
 const wick_op *wick_op_at(wick_runtime *rt, int index) {
-    return index >= 0 && index < rt->ops->count ? rt->ops->by_name[index] : NULL;
+    const op_index *all = op_table_index(rt->ops);
+    return index >= 0 && index < all->count ? all->by_name[index] : NULL;
 }
 
 void wick_op_describe(const wick_op *op, wick_op_info *out) {
@@ -267,7 +360,7 @@ int wick_op_argument(const wick_op *op, const char *name) { return find_arg(op, 
 
 bool wick_op_has_kernel(wick_runtime *rt, const wick_op *op, int device_type_id) {
     device_type *type = rt_device(rt, device_type_id);
-    return type && type->kernels[op->row].fn;
+    return type && device_kernel(type, op->row)->fn;
 }
 
 uint64_t wick_op_fallbacks(wick_runtime *rt, const wick_op *op, int device_type_id) {

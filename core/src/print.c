@@ -30,7 +30,7 @@ static bool is_cut(const shown *s, int dim) { return s->summarized && s->sizes[d
 static wick_status *copy_edges(context_impl *c, wick_tensor dst, wick_tensor src, const shown *s, int dim) {
     wick_dim dst_sizes[WICK_MAX_DIMS], src_sizes[WICK_MAX_DIMS];
     while (dim < s->ndim && !is_cut(s, dim)) dim++;
-    if (dim == s->ndim) return tensor_copy_data(c, &dst, &src);
+    if (dim == s->ndim) return tensor_copy_data(c, &dst, &src, false);
     memcpy(dst_sizes, dst.sizes, sizeof *dst_sizes * (size_t)s->ndim);
     memcpy(src_sizes, src.sizes, sizeof *src_sizes * (size_t)s->ndim);
     dst_sizes[dim] = src_sizes[dim] = EDGE;

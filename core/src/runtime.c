@@ -5,8 +5,10 @@
 #include <stdlib.h>
 
 #include "dispatch.h"
+#include "kernels.h"
 #include "loader.h"
 #include "memory.h"
+#include "registrar.h"
 
 /* ---- memory helpers ---- */
 static void *default_allocate(void *user, size_t bytes) { return malloc(bytes); }
@@ -77,8 +79,9 @@ void wick_runtime_release(wick_runtime *rt) {
 
 static void device_type_destroy(wick_runtime *rt, device_type *type) {
     for (int i = 0; type->caches && i < type->count; ++i) memory_cache_destroy(type->caches[i]);
+    memory_cache_destroy(type->pinned);
     rt_free(rt, type->caches);
-    rt_free(rt, type->kernels);
+    kernels_destroy(rt, type);
     rt_free(rt, (void *)type->fallbacks);
     rt_free(rt, type);
 }
@@ -113,8 +116,8 @@ void runtime_on_shutdown(wick_runtime *rt, void (*destroy_fn)(void *instance), v
 
 /* One block holds the record and its strings. */
 void runtime_record_backend(wick_runtime *rt, const wick_backend_info *info) {
-    const char *const texts[] = {info->name,  info->device, info->path, info->version,
-                                 info->stage, info->reason, info->tried};
+    const char *const texts[] = {info->name,  info->device, info->path,  info->version,
+                                 info->stage, info->reason, info->tried, info->notes};
     size_t bytes = sizeof *info;
     for (int i = 0; i < ARRAY_COUNT(texts); ++i) bytes += strlen(texts[i] ? texts[i] : "") + 1;
     wick_backend_info *copy = rt_alloc(rt, bytes);
@@ -125,8 +128,8 @@ void runtime_record_backend(wick_runtime *rt, const wick_backend_info *info) {
     *copy = *info;
     copy->struct_size = sizeof *copy;
     char *end = (char *)(copy + 1);
-    const char **fields[] = {&copy->name,  &copy->device, &copy->path, &copy->version,
-                             &copy->stage, &copy->reason, &copy->tried};
+    const char **fields[] = {&copy->name,  &copy->device, &copy->path,  &copy->version,
+                             &copy->stage, &copy->reason, &copy->tried, &copy->notes};
     for (int i = 0; i < ARRAY_COUNT(texts); ++i) {
         *fields[i] = end;
         end = stpcpy(end, texts[i] ? texts[i] : "") + 1;
@@ -146,48 +149,36 @@ const wick_backend_info *wick_runtime_backend(wick_runtime *rt, int index) {
     return info;
 }
 
-/* Kernels are registered against schemas; an unknown operator or a row that does not fit is refused with a reason. */
-static wick_status *fill_kernels(wick_runtime *rt, device_type *type, const wick_backend *backend) {
-    for (uint64_t i = 0; i < backend->kernel_count; ++i) {
-        const wick_kernel_row *row = &backend->kernels[i];
-        const op_entry *op = op_table_find(rt->ops, row->schema);
-        if (!op) {
-            rt_log(rt, WICK_LOG_DEBUG, "backend %s: kernel for unknown operator %s ignored", type->name, row->schema);
-            continue;
-        }
-        if (!row->fn)
-            return WICK_ERROR(WICK_INVALID_ARGUMENT, "backend %s: kernel %s has no function", type->name, row->schema);
-        uint32_t dtypes = row->dtypes ? row->dtypes : UINT32_MAX;
-        type->kernels[op->row] = (kernel_slot){row->fn, row->data, row->flags, row->dtypes, dtypes & op->dense_dtypes};
-    }
-    return NULL;
-}
-
 static wick_status *device_type_create(wick_runtime *rt, const wick_backend *backend, void *instance, const char *name,
-                                       int fallback, device_type **out) {
+                                       int fallback, const op_index *ops, text *notes, device_type **out) {
     device_type *type = rt_calloc(rt, sizeof *type);
     if (!type) return WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate device type %s", name);
-    int rows = op_table_rows(rt->ops);
+    int rows = op_table_rows();
     type->backend = backend;
     type->instance = instance;
     type->fallback = (fallback_policy)fallback;
     type->host = (backend->flags & WICK_BACKEND_HOST) != 0;
     type->count = backend->device_count(instance);
     type->memory = backend->get_interface(instance, "memory", 1);
+    type->threads = type->host ? backend->get_interface(instance, "threads", 1) : NULL;
+    type->streams = backend->get_interface(instance, "stream", 1);
+    type->events = type->streams ? backend->get_interface(instance, "event", 1) : NULL;
     snprintf(type->name, sizeof type->name, "%s", backend->device_name);
     type->addressable = type->memory && (type->memory->flags & WICK_MEMORY_ADDRESSABLE);
-    type->kernels = rt_calloc(rt, sizeof *type->kernels * (size_t)rows);
     type->fallbacks = rt_calloc(rt, sizeof *type->fallbacks * (size_t)rows);
     type->caches = rt_calloc(rt, sizeof *type->caches * (size_t)(type->count + 1));
     wick_status *s = NULL;
     if (!type->memory)
         s = WICK_ERROR(WICK_INVALID_ARGUMENT, "backend %s has no interface \"memory\" version 1", name);
-    else if (!type->kernels || !type->fallbacks || !type->caches)
+    else if (!type->fallbacks || !type->caches)
         s = WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate device type %s", name);
     for (int i = 0; !s && i < type->count; ++i)
         if (!(type->caches[i] = memory_cache_create(rt, type, i)))
             s = WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate device type %s", name);
-    if (!s) s = fill_kernels(rt, type, backend);
+    if (!s && WICK_HAS(type->memory, wick_memory_interface, allocate_pinned) &&
+        !(type->pinned = memory_cache_create(rt, type, MEMORY_PINNED)))
+        s = WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate device type %s", name);
+    if (!s) s = kernels_create(rt, type, ops, backend->kernels, backend->kernel_count, notes);
     if (s)
         device_type_destroy(rt, type);
     else
@@ -212,9 +203,9 @@ static wick_status *publish(wick_runtime *rt, device_type *type, int *out_device
 }
 
 wick_status *runtime_publish_backend(wick_runtime *rt, const wick_backend *backend, void *instance, const char *name,
-                                     int fallback, int *out_device_type) {
+                                     int fallback, const op_index *ops, text *notes, int *out_device_type) {
     device_type *type = NULL;
-    WICK_TRY(device_type_create(rt, backend, instance, name, fallback, &type));
+    WICK_TRY(device_type_create(rt, backend, instance, name, fallback, ops, notes, &type));
     pthread_mutex_lock(&rt->lock);
     wick_status *s = publish(rt, type, out_device_type);
     pthread_mutex_unlock(&rt->lock);
@@ -233,6 +224,47 @@ wick_status *runtime_publish_key(wick_runtime *rt, int rank, wick_key_handler_fn
 }
 
 void runtime_withdraw_key(wick_runtime *rt, int rank) { rt_free(rt, atomic_exchange(&rt->handlers[rank], NULL)); }
+
+/* ---- names of plugins ---- */
+void runtime_publish_name(wick_runtime *rt, registered_name *entry) {
+    entry->next = rt->names;
+    atomic_store_explicit(&rt->names, entry, memory_order_release);
+}
+
+const registered_name *runtime_names(wick_runtime *rt) {
+    return atomic_load_explicit(&rt->names, memory_order_acquire);
+}
+
+const registered_name *runtime_name_find(wick_runtime *rt, uint32_t kind, const char *name, uint32_t version) {
+    const registered_name *f = runtime_names(rt);
+    while (f && (f->kind != kind || strcmp(f->name, name) || (kind == NAME_FEATURE && f->value != version)))
+        f = f->next;
+    return f;
+}
+
+const void *wick_feature(wick_runtime *rt, const char *name, uint32_t version, void **out_instance) {
+    const registered_name *f = runtime_name_find(rt, NAME_FEATURE, name, version);
+    if (f && out_instance) *out_instance = f->instance;
+    return f ? f->table : NULL;
+}
+
+wick_dtype wick_runtime_dtype(wick_runtime *rt, const char *name) {
+    wick_dtype own = wick_dtype_parse(name);
+    const registered_name *f = own || !name ? NULL : runtime_name_find(rt, NAME_DTYPE, name, 0);
+    return f ? (wick_dtype)f->value : own;
+}
+
+const char *wick_runtime_dtype_name(wick_runtime *rt, wick_dtype dtype) {
+    if (dtype < WICK_DTYPE_REGISTERED) return wick_dtype_name(dtype);
+    for (const registered_name *f = runtime_names(rt); f; f = f->next)
+        if (f->kind == NAME_DTYPE && f->value == (uint32_t)dtype) return f->name;
+    return "invalid";
+}
+
+uint32_t wick_runtime_layout(wick_runtime *rt, const char *name) {
+    const registered_name *f = runtime_name_find(rt, NAME_LAYOUT, name, 0);
+    return f ? f->value : WICK_STRIDED;
+}
 
 /* ---- devices by name ---- */
 static void list_devices(wick_runtime *rt, char *text, size_t bytes) {
@@ -293,6 +325,13 @@ wick_status *wick_device_query(wick_runtime *rt, wick_device device, wick_device
     return type->backend->device_query(type->instance, device.index, out);
 }
 
+const void *wick_backend_interface(wick_runtime *rt, int id, const char *name, uint32_t version, void **out_instance) {
+    device_type *type = rt_device(rt, id);
+    const void *table = type ? type->backend->get_interface(type->instance, name, version) : NULL;
+    if (table && out_instance) *out_instance = type->instance;
+    return table;
+}
+
 wick_device wick_runtime_host(wick_runtime *rt) {
     return (wick_device){atomic_load_explicit(&rt->host_type, memory_order_acquire), 0};
 }
@@ -310,6 +349,23 @@ static void *host_workspace(const wick_kernel_call *call, size_t bytes) {
     return dispatch_workspace(ctx(call->context), bytes);
 }
 static const wick_op *host_op_find(wick_context *c, const char *name) { return wick_op_find(ctx(c)->rt, name); }
+static bool host_invoke(wick_context *c, const char *name, uint32_t hash, const wick_value *args, int nargs,
+                        wick_value *rets, int nrets) {
+    const wick_op *op = op_table_find_hashed(ctx(c)->rt->ops, name, hash);
+    if (op) return wick_call(c, op, args, nargs, rets, nrets);
+    return !FAIL(ctx(c), NOT_FOUND, "no operator %s", name);
+}
+
+/* The host role's workers, if it has any. */
+static void host_parallel_for(const wick_kernel_call *call, int64_t n, int64_t grain, wick_range_fn fn, void *user) {
+    wick_runtime *rt = ctx(call->context)->rt;
+    const device_type *host = rt_device(rt, wick_runtime_host(rt).type);
+    if (host && host->threads)
+        host->threads->parallel_for(host->instance, n, grain, fn, user);
+    else if (n > 0)
+        fn(user, 0, n, 0);
+}
+
 static const char *host_op_name(const wick_op *op) { return op_full_name(op); }
 
 static const wick_host host_table = {
@@ -324,14 +380,27 @@ static const wick_host host_table = {
     .workspace = host_workspace,
     .config_string = host_config_string,
     .config_int = host_config_int,
+    .config_bool = host_config_bool,
+    .config_double = host_config_double,
+    .config_path = host_config_path,
     .register_backend = host_register_backend,
+    .register_operators = host_register_operators,
+    .register_kernels = host_register_kernels,
+    .register_key = host_register_key,
+    .register_dtype = host_register_dtype,
+    .register_layout = host_register_layout,
+    .publish = host_publish,
+    .find = host_find,
+    .device_workspace = dispatch_device_workspace,
+    .parallel_for = host_parallel_for,
+    .op_argument = wick_op_argument,
+    .invoke = host_invoke,
     .op_find = host_op_find,
     .call = wick_call,
     .op_name = host_op_name,
     .retain = wick_retain,
     .release = wick_release,
     .resize_output = dispatch_resize_output,
-    .register_key = host_register_key,
     .redispatch = wick_redispatch,
 };
 

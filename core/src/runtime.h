@@ -10,6 +10,7 @@
 #include <wick/call.h>
 #include <wick/context.h>
 #include <wick/sdk/plugin.h>
+#include <wick/stream.h>
 
 #include "op.h"
 
@@ -22,6 +23,9 @@ typedef struct memory_cache memory_cache; /* memory.h */
 typedef struct autograd_extra autograd_extra;
 typedef struct context_impl context_impl;
 typedef struct engine_task engine_task;
+typedef struct op_index op_index;               /* dispatch.h */
+typedef struct text text;                       /* text.h */
+typedef struct registered_name registered_name; /* registrar.h */
 
 /* ---- devices ---- */
 typedef enum fallback_policy { FALLBACK_ERROR, FALLBACK_WARN, FALLBACK_CPU } fallback_policy;
@@ -30,23 +34,36 @@ typedef enum fallback_policy { FALLBACK_ERROR, FALLBACK_WARN, FALLBACK_CPU } fal
 typedef struct kernel_slot {
     wick_kernel_fn fn;
     const void *data;
+    void *instance;
     uint32_t flags;
     uint32_t dtypes;
     uint32_t dense_dtypes; /* of those, what the short way of elementwise calls may take (execute_dense) */
+    const struct kernel_adapter *adapter; /* NULL: the kernel's schema is the host's */
 } kernel_slot;
 
-/* One loaded device type. Immutable after publication. */
+/* Immutable once published; a plugin that adds kernels makes a new one. */
+typedef struct kernel_table {
+    struct kernel_table *older;
+    kernel_slot slots[]; /* indexed by row */
+} kernel_table;
+
+/* One loaded device type. Immutable after publication but for its table of kernels. */
 typedef struct device_type {
     const wick_backend *backend;
     void *instance;
     const wick_memory_interface *memory;
-    memory_cache **caches; /* per device index */
+    const wick_stream_interface *streams; /* NULL: synchronous */
+    const wick_event_interface *events;
+    const wick_threads_interface *threads; /* of the host role */
+    memory_cache **caches;                 /* per device index */
+    memory_cache *pinned;                  /* NULL: none */
     int32_t count;
     fallback_policy fallback;
     bool host, addressable;
     char name[32];
-    kernel_slot *kernels;        /* indexed by row */
-    _Atomic uint64_t *fallbacks; /* indexed by row */
+    _Atomic(kernel_table *) kernels;
+    struct kernel_adapter *adapters; /* of all its tables */
+    _Atomic uint64_t *fallbacks;     /* indexed by row */
 } device_type;
 
 /* A plugin's handler of a functionality key. */
@@ -65,7 +82,7 @@ struct wick_runtime {
     wick_allocator allocator;
     wick_log_fn log;
     void *log_user;
-    const op_table *ops;
+    op_table *ops;
     _Atomic(device_type *) devices[WICK_DEVICE_TYPE_LIMIT];
     _Atomic int16_t host_type; /* 0: none */
     _Atomic int64_t live;      /* tensors and storages, less the credits that contexts hold */
@@ -78,6 +95,7 @@ struct wick_runtime {
     pthread_mutex_t accumulate_lock;     /* leaf gradients */
     _Atomic(key_handler *) handlers[64]; /* what plugins registered, by rank */
     _Atomic int64_t hook_ids;            /* the newest */
+    _Atomic(registered_name *) names;    /* features, dtypes, layouts of plugins */
 };
 
 static inline void *rt_alloc(wick_runtime *rt, size_t bytes) {
@@ -94,6 +112,9 @@ char *rt_strdup(wick_runtime *rt, const char *text);
 /* Grows *items (of `item` bytes each) so that index `count` fits. False when memory is exhausted; nothing changes. */
 bool rt_grow(wick_runtime *rt, void **items, size_t *capacity, size_t count, size_t item);
 void runtime_drop(wick_runtime *rt); /* the last reference ends it */
+HOT const kernel_slot *device_kernel(const device_type *type, int row) {
+    return &atomic_load_explicit(&type->kernels, memory_order_acquire)->slots[row];
+}
 static inline device_type *rt_device(wick_runtime *rt, int type) {
     return (unsigned)type < WICK_DEVICE_TYPE_LIMIT ? atomic_load_explicit(&rt->devices[type], memory_order_acquire)
                                                    : NULL;
@@ -102,7 +123,11 @@ void rt_log(wick_runtime *rt, wick_log_level level, const char *format, ...) WIC
 
 /* The seam to the loader (loader.c). */
 wick_status *runtime_publish_backend(wick_runtime *rt, const wick_backend *backend, void *instance, const char *name,
-                                     int fallback, int *out_device_type);
+                                     int fallback, const op_index *ops, text *notes, int *out_device_type);
+/* Names that plugins registered (registrar.h); the entry stays the plugin's. */
+void runtime_publish_name(wick_runtime *rt, registered_name *entry);
+const registered_name *runtime_names(wick_runtime *rt);
+const registered_name *runtime_name_find(wick_runtime *rt, uint32_t kind, const char *name, uint32_t version);
 /* A rank that another plugin serves is refused. Withdrawn only while nobody can have used it. */
 wick_status *runtime_publish_key(wick_runtime *rt, int rank, wick_key_handler_fn fn, void *instance);
 void runtime_withdraw_key(wick_runtime *rt, int rank);
@@ -118,8 +143,17 @@ typedef struct storage_impl {
     uint8_t owns;  /* how the data ends: storage_data */
     uint8_t small; /* lives in a block that returns to the context's list */
     wick_runtime *rt;
-    void (*deleter)(void *user); /* STORAGE_WRAPPED */
-    void *deleter_user;
+    union {
+        struct { /* STORAGE_WRAPPED */
+            void (*deleter)(void *user);
+            void *user;
+        } wrapped;
+        struct { /* STORAGE_CACHED */
+            memory_cache *cache;
+            wick_stream *stream;     /* for which it was allocated; owned; NULL: the default one */
+            struct stream_use *uses; /* other streams that use it; under the cache's lock */
+        } cached;
+    } data;
 } storage_impl;
 
 enum storage_data { STORAGE_NONE, STORAGE_INLINE, STORAGE_CACHED, STORAGE_WRAPPED };
@@ -152,6 +186,9 @@ static inline storage_impl *storage_of(const wick_tensor *t) { return (storage_i
 /* A new uninitialized tensor with a storage of its own; strides NULL: contiguous. One reference, no scope. */
 wick_status *tensor_new(context_impl *c, wick_dtype dtype, int ndim, const wick_dim *sizes, const wick_dim *strides,
                         wick_device device, wick_tensor **out);
+/* A new row-major tensor whose memory comes from `cache`: pinned memory. */
+wick_status *tensor_new_cached(context_impl *c, wick_dtype dtype, int ndim, const wick_dim *sizes, wick_device device,
+                               memory_cache *cache, wick_tensor **out);
 /* A new row-major tensor of the same sizes and device as `like`, which is row-major. */
 wick_status *tensor_new_like(context_impl *c, wick_dtype dtype, const wick_tensor *like, wick_tensor **out);
 /* A new tensor that shares `storage`. One reference, no scope. */
@@ -166,8 +203,9 @@ wick_status *storage_resize(context_impl *c, wick_storage *s, uint64_t bytes);
 void tensor_set_storage(tensor_impl *t, storage_impl *s);
 /* Gives t a new shape, growing its storage if it must (resize_). */
 wick_status *tensor_resize(context_impl *c, wick_tensor *t, int ndim, const wick_dim *sizes);
-/* dst <- src, elementwise after broadcasting, across dtypes, layouts and devices; no rules, no version bump. */
-wick_status *tensor_copy_data(context_impl *c, wick_tensor *dst, const wick_tensor *src);
+/* dst <- src, elementwise after broadcasting, across dtypes, layouts and devices; no rules, no version bump. With
+ * `non_blocking` a copy between a device and pinned memory may return before it is done. */
+wick_status *tensor_copy_data(context_impl *c, wick_tensor *dst, const wick_tensor *src, bool non_blocking);
 /* Makes `view` a tracked view of `self` (of its base, if self is a view). */
 void view_track(context_impl *c, tensor_impl *view, tensor_impl *self);
 /* Values of a lazily conjugated or negated tensor, scope-owned; others pass through. NULL on failure. */
@@ -202,11 +240,14 @@ typedef struct interposer {
     void *user;
 } interposer;
 
+#define CONTEXT_STREAMS 32 /* devices whose current stream is not the default one */
+
 typedef struct workspace {
     void *data;
     size_t bytes;
 } workspace;
 #define WORKSPACES 8
+#define SCRATCHES 16
 
 #define INTERPOSER_LIMIT 32
 #define SAVED_HOOKS_LIMIT 32
@@ -225,6 +266,10 @@ struct context_impl {
     int32_t backward_depth;
     wick_device device;
     wick_dtype dtype;
+    int32_t stream_count;
+    wick_stream *streams[CONTEXT_STREAMS]; /* current ones, where not the default; owned */
+    const wick_op *composing;              /* whose decomposition begins */
+    const wick_op *last_launch;            /* on an asynchronous device */
     wick_philox philox;
     uint64_t children; /* contexts forked from this one: each has its part of the random numbers */
     interposer interposers[2][INTERPOSER_LIMIT];
@@ -235,12 +280,14 @@ struct context_impl {
     int saved_hooks_count;
     workspace workspaces[WORKSPACES]; /* kernels' scratch memory, kept between calls */
     int workspaces_used;              /* by the kernels that run now */
-    uint64_t sequence;                /* of the newest graph node */
-    engine_task *task;                /* the backward pass that runs */
-    engine_task *engine_scratch;      /* a finished one, for its arrays */
-    wick_node *running;               /* the node that runs */
-    struct scope_array *arrays;       /* tensor lists handed to the caller */
-    context_impl *next, **link;       /* in rt->contexts */
+    wick_tensor *scratch[SCRATCHES];  /* device_workspace of the kernels that run now; owned */
+    int scratch_count;
+    uint64_t sequence;           /* of the newest graph node */
+    engine_task *task;           /* the backward pass that runs */
+    engine_task *engine_scratch; /* a finished one, for its arrays */
+    wick_node *running;          /* the node that runs */
+    struct scope_array *arrays;  /* tensor lists handed to the caller */
+    context_impl *next, **link;  /* in rt->contexts */
 };
 
 static inline context_impl *ctx(wick_context *c) { return (context_impl *)c; }

@@ -411,9 +411,21 @@ static bool parse_returns(parser *p, op_schema *schema) {
     return expect(p, ")");
 }
 
+/* "add", or of a plugin's own namespace "mylib::swish". */
+static bool parse_name(parser *p, op_schema *schema) {
+    char *name = schema->name;
+    if (!parse_identifier(p, name, sizeof schema->name, "an operator name")) return false;
+    if (strncmp(p->at, "::", 2) != 0) return true;
+    const size_t used = strlen(name) + 2;
+    if (used >= sizeof schema->name) return fail(p, "the operator's name is too long");
+    memcpy(name + used - 2, "::", 3);
+    p->at += 2;
+    return parse_identifier(p, name + used, sizeof schema->name - used, "an operator name");
+}
+
 static bool parse_schema(parser *p, op_schema *schema) {
     accept(p, "aten::");
-    if (!parse_identifier(p, schema->name, sizeof schema->name, "an operator name")) return false;
+    if (!parse_name(p, schema)) return false;
     if (*p->at == '.') {
         ++p->at;
         if (!parse_identifier(p, schema->overload, sizeof schema->overload, "an overload name")) return false;

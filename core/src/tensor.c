@@ -132,7 +132,6 @@ HOT void storage_init(storage_impl *s, wick_runtime *rt, wick_device device) {
     s->owns = STORAGE_NONE;
     s->small = 0;
     s->rt = rt;
-    s->deleter = NULL;
 }
 
 /* Lazy signs and inference mode send every call by their handlers. */
@@ -171,8 +170,12 @@ static wick_status *data_allocate(context_impl *c, storage_impl *s, uint64_t byt
     if (!type || d.index < 0 || d.index >= type->count)
         return WICK_ERROR(WICK_UNAVAILABLE, "no device of type %d, index %d: no loaded backend serves it", d.type,
                           d.index);
-    WICK_TRY(memory_allocate(type->caches[d.index], bytes, &s->pub.memory));
+    wick_stream *stream = context_stream(c, d);
+    WICK_TRY(memory_allocate(type->caches[d.index], stream, bytes, &s->pub.memory));
     s->owns = STORAGE_CACHED;
+    s->data.cached.cache = type->caches[d.index];
+    s->data.cached.stream = wick_stream_retain(stream);
+    s->data.cached.uses = NULL;
     return NULL;
 }
 
@@ -265,22 +268,40 @@ wick_status *storage_new_wrapped(wick_runtime *rt, wick_device device, void *dat
     storage_init(s, rt, device);
     s->pub.memory = (wick_memory){data, 0, bytes, data};
     s->owns = STORAGE_WRAPPED;
-    s->deleter = deleter;
-    s->deleter_user = user;
+    s->data.wrapped.deleter = deleter;
+    s->data.wrapped.user = user;
     *out = s;
     return NULL;
+}
+
+wick_status *tensor_new_cached(context_impl *c, wick_dtype dtype, int ndim, const wick_dim *sizes, wick_device device,
+                               memory_cache *cache, wick_tensor **out) {
+    int64_t numel;
+    storage_impl *s;
+    WICK_TRY(geometry_check(ndim, sizes, &numel, NULL));
+    uint64_t bytes = (uint64_t)numel * wick_dtype_bytes(dtype);
+    WICK_TRY(storage_new_wrapped(c->rt, device, NULL, bytes, NULL, NULL, &s));
+    wick_status *status = memory_allocate(cache, NULL, bytes ? bytes : 1, &s->pub.memory);
+    if (!status) {
+        s->owns = STORAGE_CACHED;
+        s->data.cached.cache = cache;
+        s->data.cached.stream = NULL;
+        s->data.cached.uses = NULL;
+        status = tensor_new_view(c, &s->pub, dtype, ndim, sizes, NULL, 0,
+                                 c->modes.inference ? WICK_TENSOR_INFERENCE : 0, out);
+    }
+    storage_release(s, c);
+    return status;
 }
 
 /* ---- the end of things ---- */
 void storage_retain(storage_impl *s) { reference_add(&s->references); }
 
 static void data_release(storage_impl *s) {
-    if (s->owns == STORAGE_CACHED) {
-        device_type *type = rt_device(s->rt, s->pub.device.type);
-        memory_free(type->caches[s->pub.device.index], &s->pub.memory);
-    } else if (s->owns == STORAGE_WRAPPED && s->deleter) {
-        s->deleter(s->deleter_user);
-    }
+    if (s->owns == STORAGE_CACHED)
+        memory_free(s->data.cached.cache, s->data.cached.stream, s->data.cached.uses, &s->pub.memory);
+    else if (s->owns == STORAGE_WRAPPED && s->data.wrapped.deleter)
+        s->data.wrapped.deleter(s->data.wrapped.user);
     s->owns = STORAGE_NONE;
 }
 
@@ -361,8 +382,11 @@ wick_status *storage_resize(context_impl *c, wick_storage *pub, uint64_t bytes) 
         if (type->addressable) {
             memcpy(grown.pub.memory.data, pub->memory.data, kept);
         } else {
-            wick_status *st =
-                type->memory->copy(type->instance, pub->device.index, &grown.pub.memory, 0, &pub->memory, 0, kept);
+            wick_stream *stream = context_stream(c, pub->device);
+            wick_status *st = storage_note(c, s, pub->device, stream);
+            if (!st)
+                st = type->memory->copy(type->instance, pub->device.index, stream_handle(stream), &grown.pub.memory, 0,
+                                        &pub->memory, 0, kept);
             if (st) {
                 data_release(&grown);
                 return st;
@@ -371,6 +395,7 @@ wick_status *storage_resize(context_impl *c, wick_storage *pub, uint64_t bytes) 
     }
     data_release(s);
     s->owns = grown.owns;
+    s->data = grown.data;
     pub->memory = grown.pub.memory;
     return NULL;
 }

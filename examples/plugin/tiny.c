@@ -26,19 +26,19 @@ static char *inside(const wick_memory *memory, uint64_t offset) {
     return (char *)memory->handle + memory->offset_bytes + offset;
 }
 
-static wick_status *from_host(void *instance, int32_t index, const wick_memory *to, uint64_t offset, const void *from,
-                              uint64_t bytes) {
+static wick_status *from_host(void *instance, int32_t index, void *stream, const wick_memory *to, uint64_t offset,
+                              const void *from, uint64_t bytes, uint32_t flags) {
     memcpy(inside(to, offset), from, bytes);
     return NULL;
 }
 
-static wick_status *to_host(void *instance, int32_t index, const wick_memory *from, uint64_t offset, void *to,
-                            uint64_t bytes) {
+static wick_status *to_host(void *instance, int32_t index, void *stream, const wick_memory *from, uint64_t offset,
+                            void *to, uint64_t bytes, uint32_t flags) {
     memcpy(to, inside(from, offset), bytes);
     return NULL;
 }
 
-static wick_status *copy(void *instance, int32_t index, const wick_memory *to, uint64_t to_offset,
+static wick_status *copy(void *instance, int32_t index, void *stream, const wick_memory *to, uint64_t to_offset,
                          const wick_memory *from, uint64_t from_offset, uint64_t bytes) {
     memmove(inside(to, to_offset), inside(from, from_offset), bytes);
     return NULL;

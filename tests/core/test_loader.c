@@ -88,9 +88,9 @@ static const flaw flaws[] = {
     {"wrong_magic.so", WICK_BACKEND_REFUSED, "query", "got magic 0x12345678, wanted 0x6b636977", ""},
     {"zero_size.so", WICK_BACKEND_REFUSED, "query", "descriptor: got 0 bytes, wanted 56", ""},
     {"truncated.so", WICK_BACKEND_REFUSED, "query", "descriptor: got 40 bytes, wanted 56", ""},
-    {"older_minor.so", WICK_BACKEND_REFUSED, "query", "ABI: got 0.0, wanted 0.1", ""},
-    {"newer_minor.so", WICK_BACKEND_REFUSED, "query", "ABI: got 0.2, wanted 0.1", ""},
-    {"newer_major.so", WICK_BACKEND_REFUSED, "query", "ABI: got 1.1, wanted 0.1", ""},
+    {"older_minor.so", WICK_BACKEND_REFUSED, "query", "ABI: got 0.1, wanted 0.2", ""},
+    {"newer_minor.so", WICK_BACKEND_REFUSED, "query", "ABI: got 0.3, wanted 0.2", ""},
+    {"newer_major.so", WICK_BACKEND_REFUSED, "query", "ABI: got 1.2, wanted 0.2", ""},
     {"wrong_sanitizer.so", WICK_BACKEND_REFUSED, "query", "sanitizer: got ", ""},
     {"no_create.so", WICK_BACKEND_REFUSED, "query", "required slot create is not set", ""},
     {"refusing.so", WICK_BACKEND_REFUSED, "query", "the plugin refused: not on a Tuesday", ""},
@@ -104,7 +104,7 @@ static const flaw flaws[] = {
      "test.ini:4: [plugin.x] devcies: got unknown key, nearest known is devices", "devcies = 2"},
     {"good.so", WICK_BACKEND_NO_DEVICE, "probe", "no device", "devices = 0"},
     {"no_memory.so", WICK_BACKEND_REFUSED, "probe", "interface \"memory\" 1: got none", ""},
-    {"memory_no_slot.so", WICK_BACKEND_REFUSED, "probe", "interface \"memory\" 1: a required slot is not set", ""},
+    {"memory_no_slot.so", WICK_BACKEND_REFUSED, "probe", "interface \"memory\" 1: required slot free is not set", ""},
 };
 
 static void write_file(const char *name, const char *bytes, size_t length) {

@@ -25,6 +25,18 @@ typedef struct wick_op_info {
     int32_t differentiable; /* 1: it has a gradient rule or decomposes into operators that have */
 } wick_op_info;
 
+/* FNV-1a of an operator's name, by which it is looked up. */
+static inline uint32_t wick_name_hash_n(const char *name, size_t bytes) {
+    uint32_t hash = UINT32_C(2166136261);
+    for (size_t i = 0; i < bytes; ++i) hash = (hash ^ (uint8_t)name[i]) * UINT32_C(16777619);
+    return hash;
+}
+static inline uint32_t wick_name_hash(const char *name) {
+    size_t bytes = 0;
+    while (name[bytes]) ++bytes;
+    return wick_name_hash_n(name, bytes);
+}
+
 WICK_BEGIN_DECLS
 /* Looks an operator up by ATen's name ("add.Tensor", "relu", "aten::relu"). NULL if unknown. Do it once, not per call. */
 WICK_API const wick_op *wick_op_find(wick_runtime *runtime, const char *name);

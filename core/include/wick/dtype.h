@@ -49,12 +49,18 @@ typedef struct wick_dtype_info {
     const char *safetensors_name; /* "F32" */
 } wick_dtype_info;
 
-#define WICK_DTYPE_BIT(dtype) (1u << (dtype))
+/* Of a set of dtypes; those that plugins register are in no set. */
+#define WICK_DTYPE_BIT(dtype) ((unsigned)(dtype) < 32 ? 1u << ((unsigned)(dtype)&31) : 0u)
 
-/* Bytes per element, 0 for an invalid dtype. Every dtype of this version is a whole number of bytes. */
+/* Element types of plugins: opaque, named by the runtime that loaded them (wick_runtime_dtype). Their value tells their
+ * size: REGISTERED | log2(bytes) << 4 | number. */
+#define WICK_DTYPE_REGISTERED 0x80
+
+/* Bytes per element, 0 for an invalid dtype. Every dtype is a whole number of bytes. */
 static inline size_t wick_dtype_bytes(wick_dtype dtype) {
     static const uint8_t bytes[] = {0, 1, 1, 1, 2, 4, 8, 2, 4, 8, 2, 2, 4, 8, 8, 16, 1, 1};
-    return (unsigned)dtype < sizeof bytes ? bytes[dtype] : 0;
+    if ((unsigned)dtype < sizeof bytes) return bytes[dtype];
+    return dtype & WICK_DTYPE_REGISTERED ? (size_t)1 << (dtype >> 4 & 7) : 0;
 }
 
 static inline bool wick_dtype_is_floating(wick_dtype d) {

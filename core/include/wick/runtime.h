@@ -52,6 +52,7 @@ typedef struct wick_backend_info {
     const char *tried;   /* each path tried with the reason it failed, one a line */
     int32_t device_type; /* 0 if none */
     int32_t device_count;
+    const char *notes; /* what was left out, with the reason: kernels that do not fit; one a line */
 } wick_backend_info;
 
 typedef struct wick_device_info {
@@ -78,6 +79,17 @@ WICK_API WICK_MUST_USE wick_status *wick_runtime_device(wick_runtime *runtime, c
 /* Writes "cpu" or "cpu:1" into `buffer`, cut at `bytes`; returns `buffer`. */
 WICK_API char *wick_device_format(wick_runtime *runtime, wick_device device, char *buffer, size_t bytes);
 WICK_API WICK_MUST_USE wick_status *wick_device_query(wick_runtime *runtime, wick_device device, wick_device_info *out);
+/* The raw table of an optional interface of a device type (wick/sdk/interface.h), NULL if it has none; *out_instance (may
+ * be NULL) is what its functions take. Lent until the runtime ends. */
+WICK_API const void *wick_backend_interface(wick_runtime *runtime, int device_type, const char *name, uint32_t version,
+                                            void **out_instance);
+/* A table that a feature plugin published under a name and version; NULL if none did. Lent until the runtime ends. */
+WICK_API const void *wick_feature(wick_runtime *runtime, const char *name, uint32_t version, void **out_instance);
+/* Element types and layouts of plugins by name: NONE and STRIDED if unknown. The core's own dtypes are known too. */
+WICK_API wick_dtype wick_runtime_dtype(wick_runtime *runtime, const char *name);
+/* Lent until the runtime ends; "invalid" for an unknown one. */
+WICK_API const char *wick_runtime_dtype_name(wick_runtime *runtime, wick_dtype dtype);
+WICK_API uint32_t wick_runtime_layout(wick_runtime *runtime, const char *name);
 /* The device of the backend with the host role, type NONE when none is loaded. */
 WICK_API wick_device wick_runtime_host(wick_runtime *runtime);
 /* Live tensors and storages: zero when everything was released. */

@@ -28,19 +28,19 @@ static void release(void *instance, int32_t index, wick_memory *memory) {
 
 static char *address(const wick_memory *memory, uint64_t offset) { return (char *)memory->data + offset; }
 
-static wick_status *copy_from_host(void *instance, int32_t index, const wick_memory *dst, uint64_t offset,
-                                   const void *src, uint64_t bytes) {
+static wick_status *copy_from_host(void *instance, int32_t index, void *stream, const wick_memory *dst, uint64_t offset,
+                                   const void *src, uint64_t bytes, uint32_t flags) {
     memcpy(address(dst, offset), src, bytes);
     return NULL;
 }
 
-static wick_status *copy_to_host(void *instance, int32_t index, const wick_memory *src, uint64_t offset, void *dst,
-                                 uint64_t bytes) {
+static wick_status *copy_to_host(void *instance, int32_t index, void *stream, const wick_memory *src, uint64_t offset,
+                                 void *dst, uint64_t bytes, uint32_t flags) {
     memcpy(dst, address(src, offset), bytes);
     return NULL;
 }
 
-static wick_status *copy(void *instance, int32_t index, const wick_memory *dst, uint64_t dst_offset,
+static wick_status *copy(void *instance, int32_t index, void *stream, const wick_memory *dst, uint64_t dst_offset,
                          const wick_memory *src, uint64_t src_offset, uint64_t bytes) {
     memmove(address(dst, dst_offset), address(src, src_offset), bytes);
     return NULL;

@@ -199,8 +199,18 @@ static wick_status *device_query(void *instance, int32_t index, wick_device_info
     return NULL;
 }
 
+static int worker_count(void *instance) { return cpu_thread_count(instance); }
+
+static void parallel_for(void *instance, int64_t n, int64_t grain, wick_range_fn fn, void *user) {
+    cpu_parallel_for(instance, n, grain, fn, user);
+}
+
+static const wick_threads_interface threads = {
+    .struct_size = sizeof threads, .count = worker_count, .parallel_for = parallel_for};
+
 static const void *get_interface(void *instance, const char *name, uint32_t version) {
-    return version == 1 && strcmp(name, "memory") == 0 ? &cpu_memory : NULL;
+    if (version != 1) return NULL;
+    return strcmp(name, "memory") == 0 ? (const void *)&cpu_memory : strcmp(name, "threads") == 0 ? &threads : NULL;
 }
 
 static void destroy(void *instance) {

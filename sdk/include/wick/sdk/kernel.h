@@ -1,0 +1,87 @@
+/* wick/sdk/kernel.h: one call of one kernel, and the row that registers it. */
+#ifndef WICK_SDK_KERNEL_H
+#define WICK_SDK_KERNEL_H
+
+#include <wick/sdk/abi.h>
+#include <wick/value.h>
+
+typedef struct wick_op wick_op;
+typedef struct wick_context wick_context;
+
+/* Philox4x32-10 state for one call: element i uses counter offset + i / 4, lane i % 4. */
+typedef struct wick_philox {
+    uint64_t seed;
+    uint64_t offset;
+} wick_philox;
+
+/* One call: always the out form. `values` holds nargs arguments in the order of the row's schema and then nouts
+ * outputs (tag TENSOR; None for an output that the caller's mask left out). The core has run the shape rule, allocated
+ * or checked the outputs and inserted the casts, broadcasts and copies that the row's flags ask for. Everything is
+ * borrowed for the call: a kernel that returns before its work is done (a stream) copies what it needs. The memory of
+ * the tensors stays for all work that was put on `stream` before the call returns. */
+typedef struct wick_kernel_call {
+    uint32_t struct_size;
+    uint16_t nargs;
+    uint16_t nouts;
+    const wick_op *op;
+    const wick_value *values;
+    const void *data; /* of the kernel's row */
+    void *instance;   /* that registered the kernel */
+    const wick_host *host;
+    wick_context *context;
+    void *stream;              /* of the device's stream interface; NULL: its default stream, or a synchronous device */
+    const wick_philox *philox; /* for operators flagged random */
+    wick_device device;
+    uint32_t flags;         /* wick_call_flag */
+    uint32_t compute_dtype; /* wick_dtype that the shape rule chose; NONE if the row casts nothing */
+    uint32_t reserved;
+} wick_kernel_call;
+
+enum wick_call_flag {
+    WICK_CALL_DETERMINISTIC = 1,
+    WICK_CALL_TF32 = 2,
+    WICK_CALL_DENSE = 4 /* elementwise: all tensors are row-major and of one shape, the inputs of the compute dtype, the
+                           output of it or bool where the row says so */
+};
+
+/* Called by any thread that has a context, one call at a time per context; several contexts may call at once. No core
+ * lock is held. An error latches in the context. */
+typedef wick_status *(*wick_kernel_fn)(const wick_kernel_call *call);
+
+enum wick_kernel_flag {
+    WICK_KERNEL_CONTIGUOUS = 1 << 0, /* wants row-major inputs and outputs */
+    WICK_KERNEL_FUSED_CAST = 1 << 1, /* reads and writes operands of any dtype, computing in the common one */
+    WICK_KERNEL_DETERMINISTIC = 1 << 2,
+    WICK_KERNEL_CAPTURE_SAFE = 1 << 3,     /* may run while a graph is captured */
+    WICK_KERNEL_NO_BROADCAST = 1 << 4,     /* elementwise: wants inputs of the output's shape */
+    WICK_KERNEL_HOST_NUMBERS = 1 << 5,     /* reads 0-dim tensors of the host through wick_data(), as they are */
+    WICK_KERNEL_REGISTERED_DTYPES = 1 << 6 /* takes element types of plugins too (register_dtype) */
+};
+
+/* Registers a kernel for an operator. The schema is best the full text that the plugin was built for (wick/sdk/
+ * schemas.h): arguments are then matched by name, so that host and kernel may differ by defaulted arguments. An argument
+ * of the host's that the kernel lacks must equal its default, else the kernel does not take the call; one of the
+ * kernel's that the host lacks has the kernel's own default. A row that cannot fit is refused with a reason
+ * (`wick info --why`); the others stand. A bare name ("add.Tensor") takes the host's schema as it is. */
+typedef struct wick_kernel_row {
+    uint32_t struct_size;
+    uint32_t flags;     /* wick_kernel_flag */
+    const char *schema; /* required */
+    wick_kernel_fn fn;  /* required */
+    const void *data;   /* the kernel's own. Optional: NULL. */
+    uint32_t dtypes;    /* WICK_DTYPE_BITs of the compute dtype; 0: any */
+    uint32_t reserved;
+} wick_kernel_row;
+
+#define WICK_KERNEL_ROW(schema_, fn_, dtypes_, flags_) \
+    { sizeof(wick_kernel_row), (flags_), (schema_), (fn_), NULL, (dtypes_), 0 }
+
+/* Argument or output `i`, NULL for None. */
+static inline wick_tensor *wick_arg_tensor(const wick_kernel_call *k, int i) {
+    return k->values[i].tag == WICK_TAG_TENSOR ? k->values[i].as.tensor : NULL;
+}
+static inline wick_tensor *wick_out_tensor(const wick_kernel_call *k, int i) {
+    return wick_arg_tensor(k, k->nargs + i);
+}
+
+#endif
