@@ -6,26 +6,64 @@ static const char *state_name(wick_backend_state state) {
     return (unsigned)state < sizeof names / sizeof names[0] ? names[state] : "unknown";
 }
 
+/* The n-th device of all backends; false past the end. */
+static bool device_at(wick_runtime *runtime, int n, wick_device *out) {
+    const wick_backend_info *b;
+    for (int i = 0; (b = wick_runtime_backend(runtime, i)) != NULL; ++i) {
+        if (b->state != WICK_BACKEND_READY) continue;
+        *out = (wick_device){(int16_t)b->device_type, (int16_t)n};
+        if (n < b->device_count) return true;
+        n -= b->device_count;
+    }
+    return false;
+}
+
+static bool same_hardware(wick_runtime *runtime, wick_device device, const char *id) {
+    wick_device_info info = {.struct_size = sizeof info};
+    wick_status *status = wick_device_query(runtime, device, &info);
+    bool same = !status && *id && strcmp(info.hardware_id, id) == 0;
+    wick_status_free(status);
+    return same;
+}
+
+/* What several backends see is listed once, at the first of them, with the names it has at the others. */
+static bool print_names(wick_runtime *runtime, wick_device device, const char *id) {
+    wick_device other;
+    char name[64];
+    bool seen = false;
+    for (int i = 0; device_at(runtime, i, &other) && !wick_device_equal(other, device); ++i)
+        if (same_hardware(runtime, other, id)) return false;
+    printf("  device");
+    for (int i = 0; device_at(runtime, i, &other); ++i) {
+        seen = seen || wick_device_equal(other, device);
+        if (!seen || !(wick_device_equal(other, device) || same_hardware(runtime, other, id))) continue;
+        printf("%s %s", wick_device_equal(other, device) ? "" : ",",
+               wick_device_format(runtime, other, name, sizeof name));
+    }
+    return true;
+}
+
 static void print_device(wick_runtime *runtime, wick_device device) {
     wick_device_info info = {.struct_size = sizeof info};
     char name[64];
     wick_status *status = wick_device_query(runtime, device, &info);
-    wick_device_format(runtime, device, name, sizeof name);
     if (status) {
-        printf("  device %s: %s\n", name, wick_status_message(status));
+        printf("  device %s: %s\n", wick_device_format(runtime, device, name, sizeof name),
+               wick_status_message(status));
         wick_status_free(status);
         return;
     }
-    printf("  device %s: %s, %.1f GiB of memory, %.1f GiB free\n", name, info.name,
-           (double)info.memory_bytes / (1 << 30), (double)info.memory_free_bytes / (1 << 30));
+    if (!print_names(runtime, device, info.hardware_id)) return;
+    printf(": %s, %.1f GiB of memory, %.1f GiB free\n", info.name, (double)info.memory_bytes / (1 << 30),
+           (double)info.memory_free_bytes / (1 << 30));
     if (*info.hardware_id) printf("    id %s\n", info.hardware_id);
     if (*info.features) printf("    features %s\n", info.features);
 }
 
-static void print_lines(const char *text) {
+static void print_lines(const char *label, const char *text) {
     while (*text) {
         size_t n = strcspn(text, "\n");
-        printf("  tried %.*s\n", (int)n, text);
+        printf("  %s %.*s\n", label, (int)n, text);
         text += n + (text[n] == '\n');
     }
 }
@@ -35,7 +73,8 @@ static void print_backend(wick_runtime *runtime, const wick_backend_info *b, boo
     if (*b->version) printf(", version %s", b->version);
     printf("\n  path %s\n", *b->path ? b->path : "(none)");
     if (*b->reason) printf("  reason (at %s) %s\n", b->stage, b->reason);
-    if (why) print_lines(b->tried);
+    if (why) print_lines("tried", b->tried);
+    if (why) print_lines("note", b->notes);
     if (b->state != WICK_BACKEND_READY) return;
     for (int32_t i = 0; i < b->device_count; ++i)
         print_device(runtime, (wick_device){(int16_t)b->device_type, (int16_t)i});

@@ -109,6 +109,25 @@ static void run_once(void) {
     wick_scope_close(C, scope);
 }
 
+/* ---- one call of einsum: nothing but what it allocates itself can fail ---- */
+static struct { int64_t made, failing; } contraction;
+
+static void contract_once(void) {
+    wick_scope scope = wick_scope_open(C);
+    wick_tensor *operands[] = {MATRIX(2, 3, 1, 2, 3, 4, 5, 6), MATRIX(3, 2, 1, 2, 3, 4, 5, 6), LEAF(1, 10)};
+    assert_healthy();
+    heap.made = 0, heap.failing = contraction.failing;
+    wick_tensor *y = wick_einsum(C, "ij,jk,k->ki", operands, 3, NULL);
+    contraction.made = heap.made, heap.failing = 0;
+    if (y)
+        ASSERT_VALUES(y, 22, 49, 280, 640);
+    else
+        assert_true(wick_failed(C));
+    wick_scope_close(C, scope);
+}
+
+static void (*body)(void) = run_once;
+
 /* From the runtime's first byte to its last; true if it succeeded. */
 static bool whole_life(int64_t failing, bool load) {
     const wick_allocator counting = {allocate, reallocate, release, NULL};
@@ -123,7 +142,7 @@ static bool whole_life(int64_t failing, bool load) {
         if (!status) status = wick_context_create(RT, &C);
         if (!load) heap.made = 0, heap.failing = failing;
         if (!status) {
-            run_once();
+            body();
             status = wick_status_take(C);
             wick_context_destroy(C);
             int64_t live = wick_runtime_live_objects(RT);
@@ -159,11 +178,28 @@ static void test_allocations_of_loading_fail(void **state) {
     for (int64_t n = 1; n <= 40; ++n) whole_life(n, true);
 }
 
+static int choose_einsum(void **state) { return body = contract_once, 0; }
+static int choose_step(void **state) { return body = run_once, 0; }
+
+static void test_each_allocation_of_einsum_fails(void **state) {
+    contraction.failing = 0;
+    assert_true(whole_life(0, false));
+    int64_t all = contraction.made;
+    assert_true(all > 10);
+    for (int64_t n = 1; n <= all; ++n) {
+        contraction.failing = n;
+        if (whole_life(0, false)) fail_msg("einsum succeeds although its allocation %lld failed", (long long)n);
+    }
+    contraction.failing = all + 1;
+    assert_true(whole_life(0, false));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_fails),
         cmocka_unit_test(test_each_allocation_of_a_step_fails),
         cmocka_unit_test(test_allocations_of_loading_fail),
+        cmocka_unit_test_setup_teardown(test_each_allocation_of_einsum_fails, choose_einsum, choose_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,8 @@ typedef struct gemm_form {
 
 typedef struct batch_job {
     cpu_instance *cpu;
-    cpu_gemm g;                                      /* of batch 0 */
+    cpu_gemm g; /* of batch 0 */
+    cpu_gemm_plan plan;
     int64_t batches, a_step, b_step, c_step, s_step; /* in elements */
     size_t scratch_bytes;                            /* of one product */
     char *scratch;
@@ -28,35 +29,33 @@ wick_status *cpu_scratch(const wick_kernel_call *call, size_t bytes, void **out)
 }
 
 /* ---- one batch ---- */
-static cpu_gemm batch_item(const batch_job *job, int64_t i) {
-    cpu_gemm g = job->g;
-    const size_t bytes = wick_dtype_bytes(g.dtype);
-    g.a.data = (char *)g.a.data + (size_t)(i * job->a_step) * bytes;
-    g.b.data = (char *)g.b.data + (size_t)(i * job->b_step) * bytes;
-    g.c.data = (char *)g.c.data + (size_t)(i * job->c_step) * bytes;
-    if (g.s.data) g.s.data = (char *)g.s.data + (size_t)(i * job->s_step) * bytes;
-    return g;
+static void step_to(cpu_matrix *x, int64_t i, int64_t step, size_t bytes) {
+    x->data = (char *)x->data + (size_t)(i * step) * bytes;
+}
+
+static void run_item(const batch_job *job, int64_t i, void *scratch) {
+    cpu_gemm_plan plan = job->plan;
+    const size_t bytes = wick_dtype_bytes(plan.g.dtype);
+    step_to(plan.transposed ? &plan.g.b : &plan.g.a, i, job->a_step, bytes);
+    step_to(plan.transposed ? &plan.g.a : &plan.g.b, i, job->b_step, bytes);
+    step_to(&plan.g.c, i, job->c_step, bytes);
+    if (plan.g.s.data) step_to(&plan.g.s, i, job->s_step, bytes);
+    cpu_gemm_run(job->cpu, &plan, scratch);
 }
 
 static void run_items(void *user, int64_t begin, int64_t end, int worker) {
     const batch_job *job = user;
-    for (int64_t i = begin; i < end; ++i) {
-        const cpu_gemm g = batch_item(job, i);
-        cpu_gemm_run(job->cpu, &g, job->scratch + (size_t)worker * job->scratch_bytes);
-    }
+    for (int64_t i = begin; i < end; ++i) run_item(job, i, job->scratch + (size_t)worker * job->scratch_bytes);
 }
 
 /* C = beta * S + alpha * (A0 B0 + A1 B1 + ...) */
-static void run_sum(const batch_job *job) {
-    cpu_gemm g = job->g;
-    if (job->batches == 0) g.k = 0;
-    cpu_gemm_run(job->cpu, &g, job->scratch);
-    for (int64_t i = 1; i < job->batches; ++i) {
-        g = batch_item(job, i);
-        g.c = g.s = job->g.c;
-        g.beta = NULL;
-        cpu_gemm_run(job->cpu, &g, job->scratch);
-    }
+static void run_sum(batch_job *job) {
+    cpu_gemm_run(job->cpu, &job->plan, job->scratch);
+    if (job->batches <= 1) return;
+    job->g.s = job->g.c;
+    job->g.beta = NULL;
+    job->plan = cpu_gemm_plan_of(job->cpu, &job->g);
+    for (int64_t i = 1; i < job->batches; ++i) run_item(job, i, job->scratch);
 }
 
 /* Small products go one to a thread; a big one is split inside. */
@@ -65,12 +64,16 @@ static wick_status *run_batch(const wick_kernel_call *call, batch_job *job, bool
     const int threads = cpu_thread_count(cpu);
     const double work = (double)job->g.m * (double)job->g.n * (double)job->g.k;
     const bool apart = !sum && job->batches > 1 && (work < 1e8 || job->batches >= 4 * threads);
-    job->scratch_bytes = cpu_whole_lines(cpu_gemm_scratch(cpu, &job->g));
+    if (sum && job->batches == 0) job->g.k = 0;
+    job->plan = cpu_gemm_plan_of(cpu, &job->g);
+    job->scratch_bytes = cpu_whole_lines(job->plan.scratch_bytes);
     WICK_TRY(cpu_scratch(call, job->scratch_bytes * (size_t)(apart ? threads : 1), (void **)&job->scratch));
     if (sum)
         run_sum(job);
     else if (apart)
         cpu_parallel_for(cpu, job->batches, (int64_t)(3e5 / (work + 1)) + 1, run_items, job);
+    else if (job->batches == 1)
+        cpu_gemm_run(cpu, &job->plan, job->scratch);
     else
         run_items(job, 0, job->batches, 0);
     return NULL;

@@ -10,8 +10,6 @@
 #define GRAIN_MULTIPLY_ADDS (1 << 19)
 /* From here on a BLAS whose kernels suit the machine overtakes ours. */
 #define BLAS_MULTIPLY_ADDS (INT64_C(1) << 25)
-/* Columns computed per pass over A: a block of k of them stays in the second-level cache. */
-#define COLUMN_BLOCK 576
 /* B is packed in slices of at most so many elements. */
 #define SLICE_COUNT (INT64_C(1) << 23)
 
@@ -31,8 +29,9 @@ static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t at_most(int64_t a, int64_t limit) { return a < limit ? a : limit; }
 static int64_t at_least(int64_t a, int64_t limit) { return a > limit ? a : limit; }
 int64_t cpu_gemm_panel(const cpu_gemm_type *type, int64_t n) {
-    const int64_t vectors = at_least(divide_up(n, type->vector), 1), panels = divide_up(vectors, 3);
-    return divide_up(vectors, panels) * type->vector;
+    const int64_t vectors = at_least(divide_up(n, type->vector), 1);
+    if (vectors <= 3) return vectors * type->vector;
+    return divide_up(vectors, divide_up(vectors, 3)) * type->vector;
 }
 
 int64_t cpu_gemm_packed_count(const cpu_gemm_type *type, int64_t k, int64_t n) {
@@ -43,18 +42,13 @@ int64_t cpu_gemm_packed_count(const cpu_gemm_type *type, int64_t k, int64_t n) {
 static bool is_own_type(wick_dtype dtype) { return dtype == WICK_F32 || dtype == WICK_F64; }
 
 /* ---- alpha and beta ---- */
-typedef struct factors {
-    double alpha[2], beta[2]; /* complex */
-    float alpha_f[2], beta_f[2];
-} factors;
-
 static void read_factor(const wick_value *value, double *out) {
     out[0] = value ? wick_value_as_double(value) : 1;
     out[1] = value && value->tag == WICK_TAG_C128 ? value->as.c[1] : 0;
 }
 
-static factors read_factors(const cpu_gemm *g) {
-    factors f;
+static cpu_gemm_factors read_factors(const cpu_gemm *g) {
+    cpu_gemm_factors f;
     read_factor(g->alpha, f.alpha);
     read_factor(g->beta, f.beta);
     for (int i = 0; i < 2; ++i) f.alpha_f[i] = (float)f.alpha[i], f.beta_f[i] = (float)f.beta[i];
@@ -100,8 +94,10 @@ static void combine_columns(void *user, int64_t begin, int64_t end, int worker) 
 DEFINE_FINISH_VECTOR(float)
 DEFINE_FINISH_VECTOR(double)
 
-static void run_vector(cpu_instance *cpu, const cpu_gemm *g, const factors *f, void *scratch) {
-    vector_job job = {g, cpu_gemm_type_of(cpu, g->dtype), scratch, wick_dtype_bytes(g->dtype)};
+static void run_vector(cpu_instance *cpu, const cpu_gemm_plan *plan, void *scratch) {
+    const cpu_gemm *g = &plan->g;
+    const cpu_gemm_factors *f = &plan->factors;
+    vector_job job = {g, plan->type, scratch, wick_dtype_bytes(g->dtype)};
     const int64_t grain = at_least(CPU_GRAIN / at_least(g->k, 1), 1);
     if (g->a.row == 1 && g->a.col != 1)
         cpu_parallel_for(cpu, g->m, at_least(grain, 64), combine_columns, &job);
@@ -114,31 +110,24 @@ static void run_vector(cpu_instance *cpu, const cpu_gemm *g, const factors *f, v
 }
 
 /* ---- our own tiles ---- */
-typedef struct tile_plan {
-    const cpu_gemm_type *type;
-    bool packed;
-    int64_t panel, slice; /* columns of a panel, of a slice of B */
-    size_t offsets_bytes, packed_bytes;
-} tile_plan;
-
-static tile_plan plan_tiles(const cpu_instance *cpu, const cpu_gemm *g) {
-    tile_plan plan = {.type = cpu_gemm_type_of(cpu, g->dtype), .panel = 0};
+static void plan_tiles(cpu_gemm_plan *plan) {
+    const cpu_gemm *g = &plan->g;
     const size_t bytes = wick_dtype_bytes(g->dtype);
-    const bool whole_vectors = g->b.col == 1 && g->n % plan.type->vector == 0;
+    const bool whole_vectors = g->b.col == 1 && g->n % plan->type->vector == 0;
     const bool fits_cache = (size_t)(g->k * g->n) * bytes <= 256 << 10;
-    plan.packed = !whole_vectors || !(fits_cache || g->m <= 4 * plan.type->strip);
-    plan.panel = cpu_gemm_panel(plan.type, g->n);
-    plan.slice = divide_up(g->n, plan.panel) * plan.panel;
-    if (plan.packed && g->k * plan.slice > SLICE_COUNT)
-        plan.slice = at_most(plan.slice, at_least(SLICE_COUNT / g->k / plan.panel, 1) * plan.panel);
-    plan.offsets_bytes = cpu_whole_lines((size_t)(g->m + g->k) * sizeof(int64_t));
-    if (plan.packed) plan.packed_bytes = (size_t)(plan.slice * g->k) * bytes;
-    return plan;
+    plan->packed = !whole_vectors || !(fits_cache || g->m <= 4 * plan->type->strip);
+    plan->panel = cpu_gemm_panel(plan->type, g->n);
+    plan->slice = g->n <= plan->panel ? plan->panel : divide_up(g->n, plan->panel) * plan->panel;
+    if (plan->packed && g->k * plan->slice > SLICE_COUNT)
+        plan->slice = at_most(plan->slice, at_least(SLICE_COUNT / g->k / plan->panel, 1) * plan->panel);
+    plan->offsets_bytes = cpu_whole_lines((size_t)(g->m + g->k) * sizeof(int64_t));
+    plan->scratch_bytes = plan->offsets_bytes;
+    if (plan->packed) plan->scratch_bytes += cpu_whole_lines((size_t)(plan->slice * g->k) * bytes);
 }
 
 typedef struct tile_job {
     const cpu_gemm *g;
-    const tile_plan *plan;
+    const cpu_gemm_plan *plan;
     cpu_product product;
     char *packed;
     int64_t row_block, col_block, col_blocks;
@@ -166,11 +155,12 @@ static void run_product(cpu_instance *cpu, tile_job *job) {
     const cpu_product *p = &job->product;
     const int64_t strip = job->plan->type->strip, threads = cpu_thread_count(cpu);
     const double work = (double)p->m * (double)p->n * (double)p->k;
-    if (work <= GRAIN_MULTIPLY_ADDS && p->n <= COLUMN_BLOCK) { /* often so small that divisions would show */
+    const int64_t columns = CPU_GEMM_BLOCK_COUNT / at_least(at_most(p->k, CPU_GEMM_K_BLOCK), 1);
+    if (work <= GRAIN_MULTIPLY_ADDS && p->n <= columns) { /* often so small that divisions would show */
         job->plan->type->run(p, 0, p->m, 0, p->n);
         return;
     }
-    job->col_block = at_least(COLUMN_BLOCK / p->panel, 1) * p->panel;
+    job->col_block = at_least(columns / p->panel, 1) * p->panel;
     if (p->m <= 2 * strip && threads > 1) /* a low matrix is split by columns */
         job->col_block = at_most(job->col_block, divide_up(divide_up(p->n, 2 * threads), p->panel) * p->panel);
     job->col_blocks = divide_up(p->n, job->col_block);
@@ -198,29 +188,37 @@ static void run_slice(cpu_instance *cpu, tile_job *job, int64_t n0, int64_t n) {
     run_product(cpu, job);
 }
 
-static void run_tiles(cpu_instance *cpu, const cpu_gemm *g, const factors *f, void *scratch) {
-    const tile_plan plan = plan_tiles(cpu, g);
+/* out[i] = i * step, in four chains */
+static void fill_offsets(int64_t *out, int64_t n, int64_t step) {
+    int64_t i = 0, at = 0;
+    for (; i + 4 <= n; i += 4, at += 4 * step)
+        out[i] = at, out[i + 1] = at + step, out[i + 2] = at + 2 * step, out[i + 3] = at + 3 * step;
+    for (; i < n; ++i, at += step) out[i] = at;
+}
+
+static void run_tiles(cpu_instance *cpu, const cpu_gemm_plan *plan, void *scratch) {
+    const cpu_gemm *g = &plan->g;
     int64_t *rows = scratch, *cols = rows + g->m;
-    for (int64_t i = 0; i < g->m; ++i) rows[i] = i * g->a.row;
-    for (int64_t p = 0; p < g->k; ++p) cols[p] = p * g->a.col;
-    tile_job job = {.g = g, .plan = &plan, .packed = (char *)scratch + plan.offsets_bytes};
+    fill_offsets(rows, g->m, g->a.row);
+    fill_offsets(cols, g->k, g->a.col);
+    tile_job job = {.g = g, .plan = plan, .packed = (char *)scratch + plan->offsets_bytes};
     job.product = (cpu_product){
         .m = g->m,
         .k = g->k,
         .a = g->a.data,
         .rows = rows,
         .cols = cols,
-        .panel = plan.panel,
-        .b_row = plan.packed ? plan.panel : g->b.row,
-        .b_panel = plan.packed ? plan.panel * g->k : plan.panel,
+        .panel = plan->panel,
+        .b_row = plan->packed ? plan->panel : g->b.row,
+        .b_panel = plan->packed ? plan->panel * g->k : plan->panel,
         .c_row = g->c.row,
         .c_col = g->c.col,
         .s_row = g->s.row,
         .s_col = g->s.col,
-        .alpha = f->alpha[0],
-        .beta = f->beta[0],
+        .alpha = plan->factors.alpha[0],
+        .beta = plan->factors.beta[0],
     };
-    for (int64_t n0 = 0; n0 < g->n; n0 += plan.slice) run_slice(cpu, &job, n0, at_most(g->n - n0, plan.slice));
+    for (int64_t n0 = 0; n0 < g->n; n0 += plan->slice) run_slice(cpu, &job, n0, at_most(g->n - n0, plan->slice));
 }
 
 /* ---- dot products: few columns, and nothing to pack ---- */
@@ -241,8 +239,9 @@ static void run_dot_rows(void *user, int64_t begin, int64_t end, int worker) {
     job->type->run_dots(&job->product, job->a_row, job->b_col, begin, end);
 }
 
-static void run_dots(cpu_instance *cpu, const cpu_gemm *g, const factors *f) {
-    dots_job job = {.type = cpu_gemm_type_of(cpu, g->dtype), .a_row = g->a.row, .b_col = g->b.col};
+static void run_dots(cpu_instance *cpu, const cpu_gemm_plan *plan, void *scratch) {
+    const cpu_gemm *g = &plan->g;
+    dots_job job = {.type = plan->type, .a_row = g->a.row, .b_col = g->b.col};
     job.product = (cpu_product){
         .m = g->m,
         .n = g->n,
@@ -255,8 +254,8 @@ static void run_dots(cpu_instance *cpu, const cpu_gemm *g, const factors *f) {
         .s = g->s.data,
         .s_row = g->s.row,
         .s_col = g->s.col,
-        .alpha = f->alpha[0],
-        .beta = f->beta[0],
+        .alpha = plan->factors.alpha[0],
+        .beta = plan->factors.beta[0],
     };
     const int64_t grain = g->m * g->n * g->k <= GRAIN_MULTIPLY_ADDS ? g->m : GRAIN_MULTIPLY_ADDS / (g->n * g->k);
     cpu_parallel_for(cpu, g->m, at_least(grain, 8), run_dot_rows, &job);
@@ -283,7 +282,7 @@ static bool prefers_blas(const cpu_instance *cpu, const cpu_gemm *g) {
 typedef struct blas_job {
     const cpu_blas *blas;
     const cpu_gemm *g;
-    const factors *f;
+    const cpu_gemm_factors *f;
     int64_t rows, cols, col_parts; /* of a part of C */
     size_t bytes;
 } blas_job;
@@ -304,7 +303,7 @@ static void copy_s(const blas_job *job, char *c, const char *s, int64_t m, int64
 
 static void call_blas(const blas_job *job, int m, int n, const void *a, const void *b, void *c) {
     const cpu_gemm *g = job->g;
-    const factors *f = job->f;
+    const cpu_gemm_factors *f = job->f;
     const cpu_blas *blas = job->blas;
     const int ta = g->a.col == 1 ? CPU_BLAS_NO_TRANS : CPU_BLAS_TRANS,
               tb = g->b.col == 1 ? CPU_BLAS_NO_TRANS : CPU_BLAS_TRANS;
@@ -335,7 +334,8 @@ static void run_blas_parts(void *user, int64_t begin, int64_t end, int worker) {
 }
 
 /* One part of C a thread, as square as can be. */
-static void run_blas(cpu_instance *cpu, const cpu_gemm *g, const factors *f) {
+static void run_blas(cpu_instance *cpu, const cpu_gemm_plan *plan, void *scratch) {
+    const cpu_gemm *g = &plan->g;
     const double work = (double)g->m * (double)g->n * (double)g->k;
     const int threads = work > 2.0 * GRAIN_MULTIPLY_ADDS ? cpu_thread_count(cpu) : 1;
     int row_parts = 1;
@@ -343,7 +343,7 @@ static void run_blas(cpu_instance *cpu, const cpu_gemm *g, const factors *f) {
         if (threads % r == 0 && (double)g->m / r + (double)g->n * r / threads <
                                     (double)g->m / row_parts + (double)g->n * row_parts / threads)
             row_parts = r;
-    blas_job job = {.blas = cpu->blas, .g = g, .f = f, .bytes = wick_dtype_bytes(g->dtype)};
+    blas_job job = {.blas = cpu->blas, .g = g, .f = &plan->factors, .bytes = wick_dtype_bytes(g->dtype)};
     job.rows = divide_up(divide_up(g->m, row_parts), 16) * 16;
     job.cols = divide_up(divide_up(g->n, threads / row_parts), 16) * 16;
     job.col_parts = divide_up(g->n, job.cols);
@@ -364,43 +364,54 @@ static cpu_gemm transposed(const cpu_gemm *g) {
 
 /* Few columns would leave much of every register empty; its many rows fill them. */
 static bool is_narrow(const cpu_instance *cpu, const cpu_gemm *g) {
-    if (!is_own_type(g->dtype) || g->n == 1 || prefers_blas(cpu, g)) return false;
     const int64_t vector = cpu_gemm_type_of(cpu, g->dtype)->vector;
     return 4 * g->n <= 3 * vector && g->m >= 2 * vector;
 }
 
+static cpu_gemm_solver solver_of(const cpu_instance *cpu, const cpu_gemm *g) {
+    const bool own = is_own_type(g->dtype);
+    if (own && g->n == 1) return CPU_GEMM_VECTOR;
+    if (prefers_blas(cpu, g)) return CPU_GEMM_BLAS;
+    if (!own) return CPU_GEMM_LOOPS;
+    return suits_dots(cpu, g) ? CPU_GEMM_DOTS : CPU_GEMM_TILES;
+}
+
+static void transpose_plan(cpu_gemm_plan *plan) {
+    plan->g = transposed(&plan->g);
+    plan->transposed = !plan->transposed;
+}
+
 /* Vectors stand upright, C's rows are contiguous where that is a matter of the point of view, and not too short. A
  * stride of a dimension of size 1 means nothing and becomes what suits. */
-static cpu_gemm canonical(const cpu_instance *cpu, const cpu_gemm *g) {
-    const bool flip = g->n != 1 && (g->m == 1 || (g->c.col != 1 && g->c.row == 1));
-    cpu_gemm x = flip ? transposed(g) : *g;
-    if (x.n == 1) x.b.col = 1, x.c.col = 1;
-    if (x.m == 1) x.a.row = x.k, x.c.row = x.n;
-    if (x.k == 1) x.a.col = 1, x.b.row = x.n;
-    return is_narrow(cpu, &x) && !suits_dots(cpu, &x) ? transposed(&x) : x;
+static void choose_form(const cpu_instance *cpu, cpu_gemm_plan *plan) {
+    cpu_gemm *x = &plan->g;
+    if (x->n != 1 && (x->m == 1 || (x->c.col != 1 && x->c.row == 1))) transpose_plan(plan);
+    if (x->n == 1) x->b.col = 1, x->c.col = 1;
+    if (x->m == 1) x->a.row = x->k, x->c.row = x->n;
+    if (x->k == 1) x->a.col = 1, x->b.row = x->n;
+    plan->solver = solver_of(cpu, x);
+    if (plan->solver != CPU_GEMM_TILES || !is_narrow(cpu, x)) return;
+    transpose_plan(plan);
+    plan->solver = solver_of(cpu, x);
 }
 
-size_t cpu_gemm_scratch(const cpu_instance *cpu, const cpu_gemm *g) {
-    const cpu_gemm x = canonical(cpu, g);
-    if (!is_own_type(x.dtype)) return 0;
-    if (x.n == 1) return cpu_whole_lines((size_t)x.m * wick_dtype_bytes(x.dtype));
-    if (prefers_blas(cpu, &x) || suits_dots(cpu, &x)) return 0;
-    const tile_plan plan = plan_tiles(cpu, &x);
-    return plan.offsets_bytes + cpu_whole_lines(plan.packed_bytes);
+cpu_gemm_plan cpu_gemm_plan_of(const cpu_instance *cpu, const cpu_gemm *g) {
+    cpu_gemm_plan plan = {.g = *g, .factors = read_factors(g)};
+    choose_form(cpu, &plan);
+    if (is_own_type(g->dtype)) plan.type = cpu_gemm_type_of(cpu, g->dtype);
+    if (plan.solver == CPU_GEMM_TILES) plan_tiles(&plan);
+    if (plan.solver == CPU_GEMM_VECTOR)
+        plan.scratch_bytes = cpu_whole_lines((size_t)plan.g.m * wick_dtype_bytes(g->dtype));
+    return plan;
 }
 
-void cpu_gemm_run(cpu_instance *cpu, const cpu_gemm *g, void *scratch) {
-    if (g->m == 0 || g->n == 0) return;
-    const cpu_gemm x = canonical(cpu, g);
-    const factors f = read_factors(&x);
-    if (x.n == 1 && is_own_type(x.dtype))
-        run_vector(cpu, &x, &f, scratch);
-    else if (prefers_blas(cpu, &x))
-        run_blas(cpu, &x, &f);
-    else if (suits_dots(cpu, &x))
-        run_dots(cpu, &x, &f);
-    else if (is_own_type(x.dtype))
-        run_tiles(cpu, &x, &f, scratch);
-    else
-        cpu_gemm_loops(cpu, &x);
+static void run_loops(cpu_instance *cpu, const cpu_gemm_plan *plan, void *scratch) { cpu_gemm_loops(cpu, &plan->g); }
+
+void cpu_gemm_run(cpu_instance *cpu, const cpu_gemm_plan *plan, void *scratch) {
+    static void (*const solvers[])(cpu_instance *, const cpu_gemm_plan *, void *) = {
+        [CPU_GEMM_LOOPS] = run_loops, [CPU_GEMM_VECTOR] = run_vector, [CPU_GEMM_BLAS] = run_blas,
+        [CPU_GEMM_DOTS] = run_dots,   [CPU_GEMM_TILES] = run_tiles,
+    };
+    if (plan->g.m == 0 || plan->g.n == 0) return;
+    solvers[plan->solver](cpu, plan, scratch);
 }

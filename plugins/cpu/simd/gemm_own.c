@@ -36,9 +36,15 @@
     separator X(4)
 #endif
 #define COMMA ,
-#define K_BLOCK 384
+#define LEAST_BLOCK 384        /* of k; the block where A is gathered */
 #define FIRST_CACHE (32 << 10) /* bytes of the first-level cache that A may take */
 #define THIN_BLOCK 128
+/* Keeps a compiler from loading a vector once for every use. */
+#if defined(__x86_64__)
+#define IN_REGISTER(v) __asm__("" : "+v"(v))
+#else
+#define IN_REGISTER(v) (void)(v)
+#endif
 
 /* Registers made of parts of 128 bits, loaded from different places. */
 typedef double part128 __attribute__((vector_size(16), aligned(4), may_alias));
@@ -80,6 +86,7 @@ typedef double part128 __attribute__((vector_size(16), aligned(4), may_alias));
 #endif
 #define DOT_ROWS (LANES < 4 ? LANES : 4)
 #define DOT_COLS (LANES / DOT_ROWS)
+#define DOT_ROWS_MAX (DOT_COLS == 4 ? 2 * DOT_ROWS : DOT_ROWS)
 
 #define T float
 #define EACH_LANE(X, d) LIST_F32(X, d, 0)

@@ -23,6 +23,10 @@ typedef struct cpu_product {
     double alpha, beta;
 } cpu_product;
 
+/* Tiles take so much of k at a time at most; the block of B that is read again for every strip of rows has about so many
+ * elements, and stays in the second-level cache. */
+enum { CPU_GEMM_K_BLOCK = 1024, CPU_GEMM_BLOCK_COUNT = CPU_GEMM_K_BLOCK * 144 };
+
 /* One dtype's functions of one instruction set. Pointers are to elements of that dtype; strides count elements. */
 typedef struct cpu_gemm_type {
     int64_t vector; /* elements of a SIMD register */
@@ -74,10 +78,40 @@ typedef struct cpu_gemm {
     const wick_value *alpha, *beta; /* NULL: 1; beta 0: s is not read */
 } cpu_gemm;
 
-/* C = alpha * A B + beta * S, on all threads, or on the caller's if it is inside a parallel loop. `scratch` has
- * cpu_gemm_scratch() bytes, aligned to 64. C overlaps neither A nor B; S is C or apart from it. */
-size_t cpu_gemm_scratch(const cpu_instance *cpu, const cpu_gemm *g);
-void cpu_gemm_run(cpu_instance *cpu, const cpu_gemm *g, void *scratch);
+/* What solves a problem. */
+typedef enum cpu_gemm_solver {
+    CPU_GEMM_LOOPS,  /* plain loops */
+    CPU_GEMM_VECTOR, /* a matrix times a vector */
+    CPU_GEMM_BLAS,
+    CPU_GEMM_DOTS, /* dot products */
+    CPU_GEMM_TILES /* our own register tiles */
+} cpu_gemm_solver;
+
+typedef struct cpu_gemm_factors {
+    double alpha[2], beta[2]; /* complex */
+    float alpha_f[2], beta_f[2];
+} cpu_gemm_factors;
+
+/* What is found out once, for all products of a batch. */
+typedef struct cpu_gemm_plan {
+    cpu_gemm g;      /* the problem as it is solved: in a form that suits the solver */
+    bool transposed; /* C^T = B^T A^T is solved: g.a is the caller's B */
+    cpu_gemm_solver solver;
+    cpu_gemm_factors factors;
+    const cpu_gemm_type *type; /* of F32 and F64 */
+    /* For tiles: */
+    bool packed;
+    int64_t panel, slice; /* columns of a panel, of a slice of B */
+    size_t offsets_bytes;
+    /* For all: */
+    size_t scratch_bytes;
+} cpu_gemm_plan;
+
+cpu_gemm_plan cpu_gemm_plan_of(const cpu_instance *cpu, const cpu_gemm *g);
+
+/* C = alpha * A B + beta * S, on all threads, or on the caller's if it is inside a parallel loop. `scratch` has the
+ * plan's scratch_bytes, aligned to 64. C overlaps neither A nor B; S is C or apart from it. */
+void cpu_gemm_run(cpu_instance *cpu, const cpu_gemm_plan *plan, void *scratch);
 
 /* The plain loops behind it, for integers (which wrap around) and for complex numbers without a BLAS. */
 void cpu_gemm_loops(cpu_instance *cpu, const cpu_gemm *g);
