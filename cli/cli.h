@@ -30,6 +30,8 @@ int run_eval(int argc, char **argv);
 int run_predict(int argc, char **argv);
 int run_info(int argc, char **argv);
 int run_ops(int argc, char **argv);
+int run_check(int argc, char **argv);
+int run_new(int argc, char **argv);
 int run_help(int argc, char **argv);
 
 /* ---- messages ---- */

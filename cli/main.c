@@ -29,6 +29,29 @@ const command commands[] = {
      "  --missing          only what nothing can run: no kernel (with --backend: of it) and no decomposition\n"
      "  --config FILE.ini  the INI that names the backends\n",
      run_ops},
+    {"new", "wick new plugin NAME --kind device|ops|model [--output DIR]", "write a plugin of your own to start from",
+     "  --kind device  a device with its own memory and the kernels that train a network\n"
+     "  --kind ops     a library of operators\n"
+     "  --kind model   a model for [model] plugin = NAME\n"
+     "  --output DIR   the project's new folder; default NAME\n"
+     "The project builds against the installed wick: CMake, one C file, an INI, tests, README.\n",
+     run_new},
+    {"check", "wick check PLUGIN.so [--mode MODE[,MODE]...] [--report text|json|html] [OPTION]...",
+     "does a plugin keep what the plugin ABI promises?",
+     "  --mode MODES          load, memory, ops, grad, stress, perf, or all (default)\n"
+     "  --report FORMAT       text (default), json or html\n"
+     "  --output FILE         write the report there\n"
+     "  --coverage FILE.md    write the table of operators there\n"
+     "  --set KEY=VALUE       a key of the plugin's INI section; may be repeated\n"
+     "  --known FILE          lines `exclude OP [WORDS] : REASON` and `expect-fail OP [CASE] : REASON`\n"
+     "  --only OP             this operator alone\n"
+     "  --against NAME        the plugin that computes what is right (default cpu)\n"
+     "  --goldens DIR         results recorded from PyTorch, to be met too\n"
+     "  --timeout SECONDS     without a word, after which a mode is ended (default 240)\n"
+     "  --quick               f32, i64 and bool only, few cycles\n"
+     "  --in-process          no child processes, for a debugger\n"
+     "Exit code: 0 no failures, 1 failures, 2 wrong usage or unreadable files.\n",
+     run_check},
     {"help", "wick help [COMMAND]", "usage of a command", "", run_help},
 };
 const size_t command_count = sizeof commands / sizeof commands[0];

@@ -2,7 +2,12 @@
 include(CMakePackageConfigHelpers)
 
 set(WICK_PLUGIN_DIR ${CMAKE_INSTALL_LIBDIR}/wick)
-set(WICK_EXPORTED wick_headers)
+# What a plugin compiles against: headers alone.
+add_library(wick_sdk INTERFACE)
+target_link_libraries(wick_sdk INTERFACE wick_headers)
+target_compile_options(wick_sdk INTERFACE -fvisibility=hidden)
+set_target_properties(wick_sdk PROPERTIES EXPORT_NAME sdk)
+set(WICK_EXPORTED wick_headers wick_sdk)
 foreach(target wick wick-nn)
   if(TARGET ${target})
     list(APPEND WICK_EXPORTED ${target})
@@ -12,7 +17,7 @@ install(TARGETS ${WICK_EXPORTED} EXPORT wickTargets LIBRARY DESTINATION ${CMAKE_
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT wickTargets NAMESPACE wick:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/wick)
 
-foreach(target wick_cpu)
+foreach(target wick_cpu wick_refdevice wick_opencl)
   if(TARGET ${target})
     install(TARGETS ${target} LIBRARY DESTINATION ${WICK_PLUGIN_DIR})
   endif()
@@ -22,13 +27,14 @@ if(TARGET wick-cli)
 endif()
 
 foreach(include core/include sdk/include nn/include ${CMAKE_BINARY_DIR}/generated/include)
-  install(DIRECTORY ${include}/wick DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} OPTIONAL FILES_MATCHING PATTERN "*.h")
+  install(DIRECTORY ${include}/wick DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} OPTIONAL FILES_MATCHING PATTERN "*.h"
+    PATTERN "*.inc")
 endforeach()
 install(FILES docs/man/wick.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 configure_package_config_file(cmake/wickConfig.cmake.in ${CMAKE_BINARY_DIR}/wickConfig.cmake
-  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/wick PATH_VARS WICK_PLUGIN_DIR)
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/wick PATH_VARS WICK_PLUGIN_DIR CMAKE_INSTALL_BINDIR)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/wickConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/wickConfig.cmake ${CMAKE_BINARY_DIR}/wickConfigVersion.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/wick)

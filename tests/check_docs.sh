@@ -6,8 +6,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 failed=0
 complain() { echo "check_docs: $*" >&2; failed=1; }
 
-# blocks DOCUMENT: its C blocks, ended by a NUL each
-blocks() { awk '/^```c$/ { on = 1; next } /^```$/ { if (on) printf "%c", 0; on = 0 } on' "$1"; }
+# blocks DOCUMENT: its C blocks (```c or ```c FILE), ended by a NUL each
+blocks() { awk '/^```c( |$)/ { on = 1; next } /^```$/ { if (on) printf "%c", 0; on = 0 } on' "$1"; }
 
 # quotes DOCUMENT FILE: each C block of the document is a part of the file
 quotes() {
@@ -21,6 +21,16 @@ quotes() {
 quotes README.md examples/hello.c
 [[ $(blocks README.md | tr -d '\0') == "$(<examples/hello.c)" ]] || complain "README.md does not show all of examples/hello.c"
 quotes docs/plugin-guide.md examples/plugin/tiny.c
+# Its blocks, with a blank line between, are the whole file: tests/check_guide_slow.sh builds them.
+[[ $(blocks docs/plugin-guide.md | sed 's/\x00/\n/g') == "$(<examples/plugin/tiny.c)" ]] ||
+    complain "docs/plugin-guide.md does not show all of examples/plugin/tiny.c"
+
+# The guide lists the kernels of the device that `wick new` writes; there are at most 40.
+template=$(sed -nE 's/^    (ELEMENTWISE|STRIDED|PACKED|KERNEL)\(([A-Za-z0-9_]+), .*/\2/p' sdk/template/device/plugin.c.in |
+    grep -vx schema | sort)
+guide=$(sed -n '/^| kind | kernels |/,/^$/p' docs/plugin-guide.md | grep -oE '`[^`]+`' | tr -d '`' | tr . _ | sort)
+[[ $template == "$guide" ]] || complain "docs/plugin-guide.md: the list of kernels is not that of sdk/template/device"
+(($(wc -l <<<"$guide") <= 40)) || complain "a device needs more than 40 kernels: $(wc -l <<<"$guide")"
 
 # "section key" of every key that the command prints
 keys() { "$build/bin/wick" help train --keys | awk '/^Layers of/ { exit } /^\[/ { section = $1 } /^  / && section { print section, $1 }'; }

@@ -5,7 +5,7 @@ generated=$(realpath "${1:?usage: check_headers.sh BUILD}/generated/include")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 includes=(-Icore/include -Isdk/include -Inn/include -I"$generated")
 failed=0
-for header in core/include/wick/*.h sdk/include/wick/sdk/*.h nn/include/wick/*.h "$generated"/wick/*.h; do
+for header in core/include/wick/*.h sdk/include/wick/sdk/*.h nn/include/wick/*.h "$generated"/wick/*.h "$generated"/wick/sdk/*.h; do
     [[ -f $header ]] || continue
     name=${header##*/include/}
     for compiler in "${CC:-cc} -x c -std=c17 -Wstrict-prototypes" "${CXX:-c++} -x c++ -std=c++17"; do

@@ -1,6 +1,8 @@
 /* opgen OUTDIR: writes what derives from the operator table (core/ops/table.inc):
  *     OUTDIR/include/wick/ops.h  typed functions and their option structs, a schema as the doc line of each
  *     OUTDIR/ops_typed.c         their bodies
+ *     OUTDIR/include/wick/sdk/ops.h      bodies for plugins: calls by name through the host's table
+ *     OUTDIR/include/wick/sdk/schemas.h  the schema text of each row, for kernels
  *     OUTDIR/op_ids.h            an id per row and variant, in the order of the runtime's table
  * A host program: it links core/src/schema.c and status.c, and reads no file.
  *
@@ -14,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <wick/call.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define NAME_BYTES 96
@@ -211,15 +214,17 @@ static const c_type c_types[] = {
     [TYPE_TENSOR] = {"wick_tensor *", "wick_tensor *", "wick_tensor *const *", "wick_value_tensor", "wick_value_tensor",
                      "wick_value_tensors"},
     [TYPE_SCALAR] = {"wick_value ", "wick_value ", NULL, "", "", NULL},
-    [TYPE_INT] = {"int64_t ", "const int64_t *", "const int64_t *", "wick_value_int", "int_or_none", "wick_value_ints"},
-    [TYPE_FLOAT] = {"double ", "const double *", "const double *", "wick_value_float", "float_or_none",
+    [TYPE_INT] = {"int64_t ", "const int64_t *", "const int64_t *", "wick_value_int", "wick_int_or_none_",
+                  "wick_value_ints"},
+    [TYPE_FLOAT] = {"double ", "const double *", "const double *", "wick_value_float", "wick_float_or_none_",
                     "wick_value_floats"},
-    [TYPE_BOOL] = {"bool ", "const bool *", "const uint8_t *", "wick_value_bool", "bool_or_none", "wick_value_bools"},
-    [TYPE_STRING] = {"const char *", "const char *", NULL, "string_or_none", "string_or_none", NULL},
+    [TYPE_BOOL] = {"bool ", "const bool *", "const uint8_t *", "wick_value_bool", "wick_bool_or_none_",
+                   "wick_value_bools"},
+    [TYPE_STRING] = {"const char *", "const char *", NULL, "wick_string_or_none_", "wick_string_or_none_", NULL},
     [TYPE_DTYPE] = {"wick_dtype ", "wick_dtype ", NULL, "wick_value_dtype", "wick_value_dtype", NULL},
     [TYPE_LAYOUT] = {NULL, NULL, NULL, NULL, NULL, NULL}, /* only as a hidden argument */
     [TYPE_DEVICE] = {"wick_device ", "wick_device ", NULL, "wick_value_device", "wick_value_device", NULL},
-    [TYPE_MEMORY_FORMAT] = {"int ", "int ", NULL, "format_or_none", "format_or_none", NULL},
+    [TYPE_MEMORY_FORMAT] = {"int ", "int ", NULL, "wick_format_or_none_", "wick_format_or_none_", NULL},
     [TYPE_GENERATOR] = {NULL, NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -375,31 +380,40 @@ static void write_header(FILE *file, const function_list *list) {
 }
 
 /* ---- ops_typed.c ---- */
-static const char typed_prologue[] =
-    "/* Bodies of wick/ops.h. Generated from core/ops by tools/opgen.c. */\n"
-    "#include <wick/ops.h>\n\n"
-    "#include \"dispatch.h\"\n"
-    "#include \"op_ids.h\"\n\n"
-    "#include <string.h>\n\n"
-    "static inline wick_value int_or_none(const int64_t *x) { return x ? wick_value_int(*x) : wick_value_none(); }\n"
-    "static inline wick_value float_or_none(const double *x) { return x ? wick_value_float(*x) : wick_value_none(); }\n"
-    "static inline wick_value bool_or_none(const bool *x) { return x ? wick_value_bool(*x) : wick_value_none(); }\n"
-    "static inline wick_value string_or_none(const char *x) { return wick_value_string(x, x ? strlen(x) : 0); }\n"
-    "static inline wick_value scalar_or(wick_value x, wick_value y) { return x.tag ? x : y; }\n"
-    "static inline wick_value format_or_none(int x) {\n"
+static const char typed_prologue[] = "/* Bodies of wick/ops.h. Generated from core/ops by tools/opgen.c. */\n"
+                                     "#include <wick/ops.h>\n\n"
+                                     "#include \"dispatch.h\"\n"
+                                     "#include \"op_ids.h\"\n\n"
+                                     "#include <string.h>\n\n";
+
+/* What the bodies share, in wick and in plugins; C and C++. */
+static const char body_helpers[] =
+    "static inline wick_value wick_int_or_none_(const int64_t *x) {\n"
+    "    return x ? wick_value_int(*x) : wick_value_none();\n"
+    "}\n"
+    "static inline wick_value wick_float_or_none_(const double *x) {\n"
+    "    return x ? wick_value_float(*x) : wick_value_none();\n"
+    "}\n"
+    "static inline wick_value wick_bool_or_none_(const bool *x) { return x ? wick_value_bool(*x) : wick_value_none(); }\n"
+    "static inline wick_value wick_string_or_none_(const char *x) { return wick_value_string(x, x ? strlen(x) : 0); }\n"
+    "static inline wick_value wick_scalar_or_(wick_value x, wick_value y) { return x.tag ? x : y; }\n"
+    "static inline wick_value wick_format_or_none_(int x) {\n"
     "    return x < 0 ? wick_value_none() : wick_value_memory_format((wick_memory_format)x);\n"
     "}\n\n"
-    "static inline wick_tensor *returned(bool ok, const wick_value *v) {\n"
+    "static inline wick_tensor *wick_returned_(bool ok, const wick_value *v) {\n"
     "    return ok && v->tag == WICK_TAG_TENSOR ? v->as.tensor : NULL;\n"
     "}\n\n"
-    "/* Options of another size than this version's: merged over the defaults. NULL on a failed check. */\n"
-    "static const void *merge(wick_context *c, const void *given, const void *defaults, void *storage, size_t bytes) {\n"
-    "    uint32_t size;\n"
+    "/* The options to use: those given, the defaults for NULL; options of a smaller size than this version's are merged\n"
+    " * over the defaults. A failed check latches, and the call that follows does nothing. */\n"
+    "static const void *wick_options_merge_(wick_context *c, const void *given, const void *defaults, void *storage) {\n"
+    "    uint32_t size, bytes;\n"
+    "    if (!given) return defaults;\n"
     "    memcpy(&size, given, sizeof size);\n"
+    "    memcpy(&bytes, defaults, sizeof bytes);\n"
     "    if (size >= bytes) return given;\n"
     "    if (size < sizeof size) {\n"
     "        wick_fail(c, WICK_ERROR(WICK_INVALID_ARGUMENT, \"options without a struct_size: start from _INIT\"));\n"
-    "        return NULL;\n"
+    "        return defaults;\n"
     "    }\n"
     "    memcpy(storage, defaults, bytes);\n"
     "    return memcpy(storage, given, size);\n"
@@ -422,9 +436,9 @@ static bool is_default_list(const op_arg *a) { return a->list && a->has_default 
 
 static void put_scalar_default(FILE *file, const op_arg *a, const char *access) {
     const wick_value *v = &a->dflt;
-    if (v->tag == WICK_TAG_F64) fprintf(file, "scalar_or(%s, wick_value_float(%.17g))", access, v->as.f);
-    if (v->tag == WICK_TAG_I64) fprintf(file, "scalar_or(%s, wick_value_int(%lld))", access, (long long)v->as.i);
-    if (v->tag == WICK_TAG_BOOL) fprintf(file, "scalar_or(%s, wick_value_bool(%d))", access, (int)v->as.i);
+    if (v->tag == WICK_TAG_F64) fprintf(file, "wick_scalar_or_(%s, wick_value_float(%.17g))", access, v->as.f);
+    if (v->tag == WICK_TAG_I64) fprintf(file, "wick_scalar_or_(%s, wick_value_int(%lld))", access, (long long)v->as.i);
+    if (v->tag == WICK_TAG_BOOL) fprintf(file, "wick_scalar_or_(%s, wick_value_bool(%d))", access, (int)v->as.i);
     if (v->tag == WICK_TAG_NONE) fputs(access, file);
 }
 
@@ -458,13 +472,12 @@ static void put_read_options(FILE *file, const function *f, uint32_t mask) {
     change_case(upper, f->options, toupper);
     for (int i = 0; i < f->schema.nargs; ++i)
         if ((mask >> i & 1) && is_default_list(&f->schema.args[i])) put_default_list(file, &f->schema.args[i]);
-    fprintf(
-        file,
-        "    static const wick_%s_options defaults = WICK_%s_OPTIONS_INIT;\n"
-        "    wick_%s_options storage;\n"
-        "    const wick_%s_options *o = options ? merge(c, options, &defaults, &storage, sizeof storage) : &defaults;\n"
-        "    if (!o) return 0;\n",
-        f->options, upper, f->options, f->options);
+    fprintf(file,
+            "    static const wick_%s_options defaults = WICK_%s_OPTIONS_INIT;\n"
+            "    wick_%s_options storage;\n"
+            "    const wick_%s_options *o =\n"
+            "        (const wick_%s_options *)wick_options_merge_(c, options, &defaults, &storage);\n",
+            f->options, upper, f->options, f->options, f->options);
 }
 
 static void put_arguments(FILE *file, const function *f, uint32_t mask) {
@@ -481,9 +494,9 @@ static void put_tensor_returns(FILE *file, const function *f) {
     char name[48];
     for (int i = 1; i < f->schema.nrets; ++i) {
         output_name(&f->schema, i, name, sizeof name);
-        fprintf(file, "    if (%s) *%s = returned(ok, &rets[%d]);\n", name, name, i);
+        fprintf(file, "    if (%s) *%s = wick_returned_(ok, &rets[%d]);\n", name, name, i);
     }
-    fputs("    return returned(ok, &rets[0]);\n", file);
+    fputs("    return wick_returned_(ok, &rets[0]);\n", file);
 }
 
 /* Values that are no tensors: read from the slot by the C type. */
@@ -497,14 +510,35 @@ static void put_value_return(FILE *file, const op_schema *s) {
     fprintf(file, "    if (ok) *out = %s;\n    return ok;\n", read);
 }
 
-static void put_call(FILE *file, const function *f) {
+/* Where a body calls: inside wick by the operator's id, in a plugin by its name and the hash of it. */
+typedef enum body_place { IN_WICK, IN_PLUGIN } body_place;
+
+static void full_name(char out[NAME_BYTES], const op_schema *s) {
+    snprintf(out, NAME_BYTES, "%.46s%s%.46s", s->name, s->overload[0] ? "." : "", s->overload);
+}
+
+/* `c, OP_ID_add` or `c, "add.Tensor", 0x1234u`. */
+static void put_target(FILE *file, const function *f, body_place place) {
+    char name[NAME_BYTES];
+    full_name(name, &f->schema);
+    if (place == IN_WICK)
+        fprintf(file, "c, OP_ID_%s", f->name);
+    else
+        fprintf(file, "c, \"%s\", 0x%08xu", name, wick_name_hash(name));
+}
+
+static void put_call(FILE *file, const function *f, body_place place) {
     const op_schema *s = &f->schema;
     if (returns_tensor(s) && s->nrets == 1) {
-        fprintf(file, "    return op_call1(c, OP_ID_%s, args, %d);\n", f->name, s->nargs);
+        fputs(place == IN_WICK ? "    return op_call1(" : "    return wick_sdk_invoke1_(", file);
+        put_target(file, f, place);
+        fprintf(file, ", args, %d);\n", s->nargs);
         return;
     }
     fprintf(file, "    wick_value rets[%d];\n", s->nrets ? s->nrets : 1);
-    fprintf(file, "    const bool ok = op_calln(c, OP_ID_%s, args, %d, rets, %d);\n", f->name, s->nargs, s->nrets);
+    fputs(place == IN_WICK ? "    const bool ok = op_calln(" : "    const bool ok = c->host->invoke(", file);
+    put_target(file, f, place);
+    fprintf(file, ", args, %d, rets, %d);\n", s->nargs, s->nrets);
     if (f->variant == VARIANT_OUT)
         fputs("    return ok ? out0 : NULL;\n", file);
     else if (s->ret_list)
@@ -517,18 +551,101 @@ static void put_call(FILE *file, const function *f) {
         put_value_return(file, s);
 }
 
-static void write_bodies(FILE *file, const function_list *list) {
-    fputs(typed_prologue, file);
+#define FEW_TENSORS 4
+
+/* Calls with nothing but tensors share their bodies: half of all, and a third of the code otherwise. */
+static bool takes_few_tensors(const function *f) {
+    const op_schema *s = &f->schema;
+    if (!returns_tensor(s) || s->nrets != 1 || !s->nargs || s->nargs > FEW_TENSORS || option_mask(s)) return false;
+    for (int i = 0; i < s->nargs; ++i)
+        if (s->args[i].type != TYPE_TENSOR || s->args[i].list) return false;
+    return true;
+}
+
+static void put_few_tensors(FILE *file, const function *f) {
+    fputs("    return of_tensors(c", file);
+    for (int i = 0; i < FEW_TENSORS; ++i) fprintf(file, ", %s", i < f->schema.nargs ? f->schema.args[i].name : "NULL");
+    fprintf(file, ", OP_ID_%s << 4 | %d);\n", f->name, f->schema.nargs);
+}
+
+static void put_bodies(FILE *file, const function_list *list, body_place place) {
     for (size_t i = 0; i < list->count; ++i) {
         const function *f = &list->items[i];
         const uint32_t mask = option_mask(&f->schema);
         fputc('\n', file);
         put_signature(file, f, "", " {\n");
-        if (mask) put_read_options(file, f, mask);
-        put_arguments(file, f, mask);
-        put_call(file, f);
+        if (place == IN_WICK && takes_few_tensors(f)) {
+            put_few_tensors(file, f);
+        } else {
+            if (mask) put_read_options(file, f, mask);
+            put_arguments(file, f, mask);
+            put_call(file, f, place);
+        }
         fputs("}\n", file);
     }
+}
+
+static const char few_tensors_helper[] =
+    "\n/* `call`: operator << 4 | count of tensors. */\n"
+    "static __attribute__((noinline)) wick_tensor *of_tensors(wick_context *c, wick_tensor *t0, wick_tensor *t1,\n"
+    "                                                         wick_tensor *t2, wick_tensor *t3, uint32_t call) {\n"
+    "    const wick_value args[] = {wick_value_tensor(t0), wick_value_tensor(t1), wick_value_tensor(t2),\n"
+    "                               wick_value_tensor(t3)};\n"
+    "    return op_call1(c, (int)(call >> 4), args, (int)(call & 15));\n"
+    "}\n";
+
+static void write_bodies(FILE *file, const function_list *list) {
+    fputs(typed_prologue, file);
+    fputs(body_helpers, file);
+    fputs(few_tensors_helper, file);
+    put_bodies(file, list, IN_WICK);
+}
+
+/* ---- wick/sdk/ops.h ---- */
+static void write_sdk_bodies(FILE *file, const function_list *list) {
+    fputs(
+        "/* wick/sdk/ops.h: operators inside a plugin: what wick/ops.h declares, for those who include <wick/sdk/...>\n"
+        " * only. wick/sdk/link.h has it define the functions, too: each calls host->invoke of its context. Generated from\n"
+        " * core/ops by tools/opgen.c. */\n"
+        "#ifndef WICK_SDK_OPS_H\n#define WICK_SDK_OPS_H\n\n#include <wick/ops.h>\n\n"
+        "#ifdef WICK_SDK_DEFINE_OPERATORS\n#include <string.h>\n#include <wick/sdk/host.h>\n\n"
+        "WICK_BEGIN_DECLS\n",
+        file);
+    fputs(body_helpers, file);
+    fputs("\nstatic inline wick_tensor *wick_sdk_invoke1_(wick_context *c, const char *name, uint32_t hash,\n"
+          "                                             const wick_value *args, int nargs) {\n"
+          "    wick_value ret;\n"
+          "    return wick_returned_(c->host->invoke(c, name, hash, args, nargs, &ret, 1), &ret);\n"
+          "}\n",
+          file);
+    put_bodies(file, list, IN_PLUGIN);
+    fputs("\nWICK_END_DECLS\n#endif /* WICK_SDK_DEFINE_OPERATORS */\n\n#endif\n", file);
+}
+
+/* ---- wick/sdk/schemas.h ---- */
+static void put_string(FILE *file, const char *text) {
+    fputc('"', file);
+    for (; *text; ++text) fprintf(file, *text == '"' ? "\\%c" : "%c", *text);
+    fputc('"', file);
+}
+
+static void write_schemas(FILE *file, const function_list *list) {
+    fputs(
+        "/* wick/sdk/schemas.h: the schema of every operator of this version as text, for the rows of kernels: a kernel\n"
+        " * that names the full schema keeps its meaning when a later version adds arguments. Generated from core/ops by\n"
+        " * tools/opgen.c. */\n"
+        "#ifndef WICK_SDK_SCHEMAS_H\n#define WICK_SDK_SCHEMAS_H\n\n#include <wick/sdk/kernel.h>\n\n",
+        file);
+    for (size_t i = 0; i < list->count; ++i) {
+        char text[2048];
+        const op_schema *s = &list->items[i].schema;
+        if (list->items[i].variant != VARIANT_FUNCTIONAL) continue;
+        op_schema_format(s, text, sizeof text);
+        fprintf(file, "#define WICK_SCHEMA_%s%s%s \\\n    ", s->name, s->overload[0] ? "_" : "", s->overload);
+        put_string(file, text);
+        fputc('\n', file);
+    }
+    fputs("\n#endif\n", file);
 }
 
 /* ---- op_ids.h ---- */
@@ -593,9 +710,12 @@ int main(int argc, char **argv) {
     make_directory(argv[1], "");
     make_directory(argv[1], "include");
     make_directory(argv[1], "include/wick");
+    make_directory(argv[1], "include/wick/sdk");
     write_file(argv[1], "include/wick/ops.h", write_header, &list);
     write_file(argv[1], "ops_typed.c", write_bodies, &list);
     write_file(argv[1], "op_ids.h", write_ids, &list);
+    write_file(argv[1], "include/wick/sdk/ops.h", write_sdk_bodies, &list);
+    write_file(argv[1], "include/wick/sdk/schemas.h", write_schemas, &list);
     for (size_t i = 0; i < list.count; ++i) op_schema_deinitialize(&host_allocator, &list.items[i].schema);
     free(list.items);
     return 0;

@@ -188,6 +188,11 @@ wick_status *infer_arange(op_infer *ix) {
     op_meta *m = &ix->outs[0];
     m->dtype = dtype_or(&a[3], is_whole(&a[0]) && is_whole(&a[1]) && is_whole(&a[2]) ? WICK_I64 : ctx(ix->c)->dtype);
     m->ndim = 1;
+    if (wick_dtype_is_complex(m->dtype))
+        return WICK_ERROR(WICK_UNSUPPORTED, "\"arange\" not implemented for '%s'", wick_dtype_name(m->dtype));
+    for (int i = 0; i < 3; ++i)
+        if (a[i].tag == WICK_TAG_C128)
+            return WICK_ERROR(WICK_INVALID_ARGUMENT, "arange: start, end and step must be real, got a complex number");
     return arange_length(a, m->dtype, &m->sizes[0]);
 }
 
@@ -226,10 +231,18 @@ wick_status *infer_logspace(op_infer *ix) {
 }
 
 /* (start, end, steps, base, dtype, layout, device, pin_memory) */
+/* Exponents that are to become integers are cut to integers, powers only at the end. */
 void compose_logspace(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_value exponents[7] = {args[0], args[1], args[2]};
+    wick_dtype dtype = args[4].tag == WICK_TAG_DTYPE ? (wick_dtype)args[4].as.i : WICK_DTYPE_NONE;
+    bool whole = dtype && !wick_dtype_is_differentiable(dtype);
     memcpy(exponents + 3, args + 4, 4 * sizeof *args);
-    give(rets, wick_pow_scalar_base(c, args[3], op_call1(c, OP_ID_linspace, exponents, 7)));
+    if (whole) {
+        for (int i = 0; i < 2; ++i) exponents[i] = REAL((double)wick_value_as_int(&args[i]));
+        exponents[3] = wick_value_dtype(WICK_F64);
+    }
+    wick_tensor *powers = wick_pow_scalar_base(c, args[3], op_call1(c, OP_ID_linspace, exponents, 7));
+    give(rets, whole ? cast(c, powers, dtype) : powers);
 }
 
 /* A bound given as a 0-dim tensor is read. */

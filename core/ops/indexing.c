@@ -326,8 +326,16 @@ static size_t expand_masks(wick_context *c, const wick_tensor *self, const wick_
     return n;
 }
 
+static bool has_mask(const wick_value *indices) {
+    for (uint32_t i = 0; i < indices->count; ++i)
+        if (indices->as.tensors[i] && is_mask(indices->as.tensors[i])) return true;
+    return false;
+}
+
+/* Without masks there is no kernel for it. */
 void compose_index(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *indices[WICK_MAX_DIMS];
+    if (!has_mask(&args[1])) return give(rets, index_by_gather(c, self_of(args), args[1].as.tensors, args[1].count));
     size_t n = expand_masks(c, self_of(args), &args[1], indices);
     if (!wick_failed(c)) give(rets, wick_index(c, self_of(args), indices, n));
 }
@@ -340,9 +348,11 @@ static wick_tensor *put_at(wick_context *c, wick_tensor *self, wick_tensor *cons
 }
 
 void compose_index_put(wick_context *c, const wick_value *args, wick_value *rets) {
-    wick_tensor *indices[WICK_MAX_DIMS];
-    size_t n = expand_masks(c, self_of(args), &args[1], indices);
-    if (!wick_failed(c)) give(rets, put_at(c, self_of(args), indices, n, args[2].as.tensor, args[3].as.i));
+    wick_tensor *indices[WICK_MAX_DIMS], *self = self_of(args), *values = args[2].as.tensor;
+    if (!has_mask(&args[1]))
+        return give(rets, index_put_by_scatter(c, self, args[1].as.tensors, args[1].count, values, args[3].as.i));
+    size_t n = expand_masks(c, self, &args[1], indices);
+    if (!wick_failed(c)) give(rets, put_at(c, self, indices, n, values, args[3].as.i));
 }
 
 void compose_unsafe_index(wick_context *c, const wick_value *args, wick_value *rets) {

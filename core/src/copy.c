@@ -3,6 +3,7 @@
 
 #include "copy.h"
 #include "op_ids.h"
+#include "step.h"
 #include "stream.h"
 
 #define LAZY (WICK_TENSOR_CONJ | WICK_TENSOR_NEG)
@@ -88,10 +89,11 @@ static wick_status *settle(const context_impl *c, const device_type *type, wick_
     return stream_error(c, stream_wait_host(type, device.index, context_stream(c, device)));
 }
 
-static wick_status *bytes_to_host(const context_impl *c, const wick_tensor *src, void *buffer, uint64_t bytes,
+static wick_status *bytes_to_host(context_impl *c, const wick_tensor *src, void *buffer, uint64_t bytes,
                                   uint32_t flags) {
     const device_type *type = rt_device(c->rt, src->device.type);
     void *stream = stream_handle(context_stream(c, src->device));
+    if (c->step) WICK_TRY(step_break(c, src->device, "the host reads a tensor"));
     if (!type->addressable) {
         wick_status *s = type->memory->copy_to_host(type->instance, src->device.index, stream, &src->storage->memory,
                                                     byte_offset(src), buffer, bytes, flags);
@@ -102,10 +104,11 @@ static wick_status *bytes_to_host(const context_impl *c, const wick_tensor *src,
     return NULL;
 }
 
-static wick_status *bytes_from_host(const context_impl *c, const wick_tensor *dst, const void *buffer, uint64_t bytes,
+static wick_status *bytes_from_host(context_impl *c, const wick_tensor *dst, const void *buffer, uint64_t bytes,
                                     uint32_t flags) {
     const device_type *type = rt_device(c->rt, dst->device.type);
     void *stream = stream_handle(context_stream(c, dst->device));
+    if (c->step) WICK_TRY(step_break(c, dst->device, "the host writes a tensor"));
     if (!type->addressable) {
         wick_status *s = type->memory->copy_from_host(type->instance, dst->device.index, stream, &dst->storage->memory,
                                                       byte_offset(dst), buffer, bytes, flags);
@@ -121,6 +124,8 @@ static wick_status *bytes_from_host(const context_impl *c, const wick_tensor *ds
 static wick_status *peer_copy(context_impl *c, const device_type *type, wick_tensor *dst, const wick_tensor *src,
                               uint64_t bytes) {
     wick_stream *from = context_stream(c, src->device), *to = context_stream(c, dst->device);
+    if (c->step) WICK_TRY(step_break(c, src->device, "a copy to another device"));
+    if (c->step) WICK_TRY(step_break(c, dst->device, "a copy from another device"));
     WICK_TRY(storage_note(c, storage_of(src), src->device, from));
     WICK_TRY(storage_note(c, storage_of(dst), src->device, from));
     WICK_TRY(stream_order(c->rt, dst->device, to, src->device, from));

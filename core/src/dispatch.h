@@ -110,7 +110,8 @@ typedef struct call_frame {
 
 /* Differentiated through its decomposition: an implicit composite, or an explicit one without a gradient rule. */
 static inline bool op_is_transparent(const op_row *row) {
-    return row->kind == WICK_OP_IMPLICIT || (row->kind == WICK_OP_EXPLICIT && !row->grad && row->compose);
+    bool records = !row->grad && !(row->flags & NOT_DIFFERENTIABLE);
+    return row->kind == WICK_OP_IMPLICIT || (row->kind == WICK_OP_EXPLICIT && records && row->compose);
 }
 
 /* Goes on below `rank`; the frame is as before when it returns. */

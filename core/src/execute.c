@@ -5,6 +5,7 @@
 #include "geometry.h"
 #include "kernels.h"
 #include "op_ids.h"
+#include "step.h"
 #include "stream.h"
 
 #define MAX_VALUES (OP_MAX_ARGS + OP_MAX_RETS)
@@ -40,6 +41,18 @@ static wick_status *launch_begin(context_impl *c, wick_kernel_call *call) {
     return stream_note_values(c, call->values, call->nargs + call->nouts, call->device);
 }
 
+HOT wick_status *launch(context_impl *c, const kernel_slot *slot, const wick_kernel_call *call) {
+    int used = c->workspaces_used, scratch = c->scratch_count;
+    wick_status *s = slot->fn(call);
+    c->workspaces_used = used;
+    while (WICK_UNLIKELY(c->scratch_count > scratch)) tensor_release(impl(c->scratch[--c->scratch_count]), c);
+    return s;
+}
+
+wick_status *slot_launch(context_impl *c, const kernel_slot *slot, const wick_kernel_call *call) {
+    return launch(c, slot, call);
+}
+
 HOT wick_status *slot_run(context_impl *c, const kernel_slot *slot, const op_entry *op, wick_device device,
                           const wick_value *values, int nargs, int nouts, wick_dtype compute, uint32_t flags) {
     device_type *type = rt_device(c->rt, device.type);
@@ -55,6 +68,7 @@ HOT wick_status *slot_run(context_impl *c, const kernel_slot *slot, const op_ent
     call.context = PUB(c);
     call.stream = NULL;
     call.philox = &c->philox;
+    call.random_state = NULL;
     call.device = device;
     call.flags = flags;
     if (WICK_UNLIKELY(c->modes.deterministic)) call.flags |= WICK_CALL_DETERMINISTIC;
@@ -67,10 +81,7 @@ HOT wick_status *slot_run(context_impl *c, const kernel_slot *slot, const op_ent
         call.nargs = (uint16_t)kernel_adapter_map(slot->adapter, values, nargs, nouts, adapted);
         call.values = adapted;
     }
-    int used = c->workspaces_used, scratch = c->scratch_count;
-    wick_status *s = slot->fn(&call);
-    c->workspaces_used = used;
-    while (WICK_UNLIKELY(c->scratch_count > scratch)) tensor_release(impl(c->scratch[--c->scratch_count]), c);
+    wick_status *s = WICK_LIKELY(!c->step) ? launch(c, slot, &call) : step_launch(c, slot, &call);
     return s;
 }
 

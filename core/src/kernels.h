@@ -24,6 +24,9 @@ void kernels_replace(device_type *type, kernel_table *table);
 void kernel_table_free(wick_runtime *rt, kernel_table *table);
 void kernels_destroy(wick_runtime *rt, device_type *type);
 
+/* Runs the kernel now. */
+wick_status *slot_launch(context_impl *c, const kernel_slot *slot, const wick_kernel_call *call);
+
 /* True if the kernel takes these arguments of the host's schema. */
 bool kernel_adapter_takes(const kernel_adapter *a, const op_entry *op, const wick_value *args, int *out_argument);
 /* values: the host's arguments and outputs; writes the kernel's. Returns the kernel's count of arguments. */

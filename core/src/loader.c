@@ -142,10 +142,14 @@ static wick_status *step_dlopen(attempt *a) {
 }
 
 static wick_status *check_versions(const wick_plugin_desc *d) {
-    if (d->abi_major != WICK_ABI_MAJOR || d->abi_minor < ABI_MINOR_MIN || d->host_abi_minor_min > WICK_ABI_MINOR ||
+    if (d->abi_major != WICK_ABI_MAJOR || d->abi_minor < ABI_MINOR_MIN ||
         (WICK_ABI_MAJOR == 0 && d->abi_minor != WICK_ABI_MINOR)) {
         return WICK_ERROR(WICK_UNSUPPORTED, "ABI: got %u.%u, wanted %d.%d", d->abi_major, d->abi_minor, WICK_ABI_MAJOR,
                           WICK_ABI_MINOR);
+    }
+    if (d->host_abi_minor_min > WICK_ABI_MINOR) {
+        return WICK_ERROR(WICK_UNSUPPORTED, "ABI: the plugin wants a host of %u.%u or newer, this one is %d.%d",
+                          d->abi_major, d->host_abi_minor_min, WICK_ABI_MAJOR, WICK_ABI_MINOR);
     }
     if (d->sanitizer != WICK_SANITIZER) {
         static const char *const names[] = {"none", "address", "thread"};
@@ -287,7 +291,6 @@ static void print_reason(text *out, const wick_status *status) {
 }
 
 static void record(attempt *a, wick_backend_state state, const char *stage, const wick_status *status) {
-    bool created = a->plugin && a->plugin->registrar.backend;
     text reason = {.memory = a->memory};
     print_reason(&reason, status);
     if (status && a->path[0])
@@ -296,7 +299,7 @@ static void record(attempt *a, wick_backend_state state, const char *stage, cons
         .struct_size = sizeof info,
         .state = state,
         .name = a->name,
-        .device = created ? a->plugin->registrar.backend->device_name : "",
+        .device = a->plugin ? a->plugin->registrar.device_name : "",
         .path = a->path,
         .version = a->desc && a->desc->version ? a->desc->version : "",
         .stage = stage,

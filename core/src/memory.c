@@ -1,5 +1,7 @@
 #include "memory.h"
 
+#include <stdlib.h>
+
 /* Size classes: eight steps per doubling, so at most an eighth of a block is slack. */
 #define MIN_BYTES 512
 #define STEPS 8
@@ -21,10 +23,12 @@ typedef struct stream_pool {
 
 /* A freed block that other streams may still be using. */
 typedef struct pending_block {
-    struct pending_block *next;
+    struct pending_block *next, **link; /* in the cache's list */
+    bool busy;                          /* somebody is asking the plugin about it */
     wick_memory memory;
-    wick_stream *stream; /* to which it returns; owns its reference */
-    int count;           /* of events that have not passed */
+    const wick_stream
+        *stream; /* to which it returns. No reference, which would keep the runtime: memory_forget_stream */
+    int count;   /* of events that have not passed */
     struct mark {
         wick_device device;
         void *event;
@@ -32,6 +36,7 @@ typedef struct pending_block {
 } pending_block;
 
 struct memory_cache {
+    memory_cache *next; /* memory_cache_link */
     wick_runtime *rt;
     const device_type *type;
     int index;
@@ -80,6 +85,13 @@ void memory_cache_destroy(memory_cache *cache) {
     pthread_mutex_destroy(&cache->lock);
     rt_free(cache->rt, cache);
 }
+
+memory_cache *memory_cache_link(memory_cache *cache, memory_cache *rest) {
+    cache->next = rest;
+    return cache;
+}
+
+memory_cache *memory_cache_next(const memory_cache *cache) { return cache->next; }
 
 /* ---- raw memory ---- */
 static wick_status *raw_allocate(memory_cache *cache, uint64_t bytes, wick_memory *out) {
@@ -151,36 +163,57 @@ static bool block_passed(memory_cache *cache, pending_block *p, bool wait) {
     return !p->count;
 }
 
-static void block_return(memory_cache *cache, wick_stream *stream, wick_memory *memory, bool used) {
+static bool has_room(const memory_cache *cache, const wick_memory *memory) {
+    return cache->used + cache->cached + memory->bytes <= cache->peak + SLACK_BYTES;
+}
+
+static void block_return(memory_cache *cache, wick_stream *stream, wick_memory *memory) {
     pthread_mutex_lock(&cache->lock);
-    if (used) cache->used -= memory->bytes;
-    bool keep = cache->used + cache->cached + memory->bytes <= cache->peak + SLACK_BYTES &&
-                put(cache, pool_of(cache, stream), memory);
+    cache->used -= memory->bytes;
+    bool keep = has_room(cache, memory) && put(cache, pool_of(cache, stream), memory);
     pthread_mutex_unlock(&cache->lock);
     if (!keep) raw_free(cache, memory);
     wick_stream_release(stream);
 }
 
+/* The first from `p` on that nobody is asking about. The lock is held. */
+static pending_block *pending_claim(pending_block *p) {
+    while (p && p->busy) p = p->next;
+    if (p) p->busy = true;
+    return p;
+}
+
+static void pending_link(memory_cache *cache, pending_block *p) {
+    p->next = cache->pending;
+    p->link = &cache->pending;
+    if (p->next) p->next->link = &p->next;
+    __atomic_store_n(&cache->pending, p, __ATOMIC_RELAXED); /* read without the lock */
+}
+
+static void pending_unlink(pending_block *p) {
+    __atomic_store_n(p->link, p->next, __ATOMIC_RELAXED);
+    if (p->next) p->next->link = p->link;
+}
+
+/* Puts a block back that was asked about. Returns the next one, claimed. */
+static pending_block *pending_settle(memory_cache *cache, pending_block *p, bool passed) {
+    pthread_mutex_lock(&cache->lock);
+    pending_block *next = pending_claim(p->next);
+    p->busy = false;
+    if (passed) pending_unlink(p);
+    bool keep = passed && has_room(cache, &p->memory) && put(cache, pool_of(cache, p->stream), &p->memory);
+    pthread_mutex_unlock(&cache->lock);
+    if (passed && !keep) raw_free(cache, &p->memory);
+    if (passed) rt_free(cache->rt, p);
+    return next;
+}
+
 /* The plugin is asked without the lock: others may allocate meanwhile. */
 static void pending_collect(memory_cache *cache, bool wait) {
     pthread_mutex_lock(&cache->lock);
-    pending_block *list = cache->pending, *rest = NULL, **end = &rest;
-    cache->pending = NULL;
+    pending_block *p = pending_claim(cache->pending);
     pthread_mutex_unlock(&cache->lock);
-    for (pending_block *next; list; list = next) {
-        next = list->next;
-        if (block_passed(cache, list, wait)) {
-            block_return(cache, list->stream, &list->memory, false);
-            rt_free(cache->rt, list);
-        } else {
-            *end = list;
-            end = &list->next;
-        }
-    }
-    pthread_mutex_lock(&cache->lock);
-    *end = cache->pending;
-    cache->pending = rest;
-    pthread_mutex_unlock(&cache->lock);
+    while (p) p = pending_settle(cache, p, block_passed(cache, p, wait));
 }
 
 static void uses_end(memory_cache *cache, stream_use *uses) {
@@ -216,16 +249,16 @@ static void free_after_uses(memory_cache *cache, wick_stream *stream, stream_use
     }
     uses_end(cache, uses);
     if (!p) {
-        block_return(cache, stream, memory, true);
+        block_return(cache, stream, memory);
         return;
     }
     p->memory = *memory;
     p->stream = stream;
     pthread_mutex_lock(&cache->lock);
     cache->used -= memory->bytes;
-    p->next = cache->pending;
-    cache->pending = p;
+    pending_link(cache, p);
     pthread_mutex_unlock(&cache->lock);
+    wick_stream_release(stream);
 }
 
 wick_status *memory_note_use(memory_cache *cache, stream_use **uses, wick_device device, wick_stream *stream) {
@@ -247,6 +280,15 @@ static wick_status *out_of_memory(const memory_cache *cache, wick_status *s, uin
         s, __FILE__, __LINE__, "%s:%d is out of %smemory: wanted %llu bytes, %llu in use, highest so far %llu",
         cache->type->name, memory_is_pinned(cache) ? 0 : cache->index, memory_is_pinned(cache) ? "pinned " : "",
         (unsigned long long)bytes, (unsigned long long)cache->used, (unsigned long long)cache->peak);
+}
+
+bool memory_has(memory_cache *cache, wick_stream *stream, uint64_t bytes) {
+    uint64_t rounded;
+    pthread_mutex_lock(&cache->lock);
+    const stream_pool *pool = pool_find(cache, stream);
+    bool found = pool && pool->bins[class_of(bytes, &rounded)].count;
+    pthread_mutex_unlock(&cache->lock);
+    return found;
 }
 
 wick_status *memory_allocate(memory_cache *cache, wick_stream *stream, uint64_t bytes, wick_memory *out) {
@@ -281,7 +323,7 @@ void memory_free(memory_cache *cache, wick_stream *stream, stream_use *uses, wic
     if (WICK_UNLIKELY(uses != NULL))
         free_after_uses(cache, stream, uses, memory);
     else
-        block_return(cache, stream, memory, true);
+        block_return(cache, stream, memory);
 }
 
 /* One free block of any pool. */
@@ -309,6 +351,8 @@ void memory_forget_stream(memory_cache *cache, wick_stream *stream) {
         *p = gone->next;
         break;
     }
+    for (pending_block *p = cache->pending; p; p = p->next)
+        if (p->stream == stream) p->stream = NULL;
     pthread_mutex_unlock(&cache->lock);
     if (!gone) return;
     for (int i = 0; i < CLASSES; ++i) {
@@ -322,6 +366,21 @@ void memory_forget_stream(memory_cache *cache, wick_stream *stream) {
         }
     }
     pool_end(cache, gone);
+}
+
+static int by_address(const void *a, const void *b) {
+    const wick_memory *x = a, *y = b;
+    uintptr_t p = (uintptr_t)x->handle, q = (uintptr_t)y->handle;
+    return p < q ? 1 : p > q ? -1 : x->offset_bytes < y->offset_bytes ? 1 : x->offset_bytes > y->offset_bytes ? -1 : 0;
+}
+
+void memory_sort(memory_cache *cache) {
+    pending_collect(cache, true);
+    pthread_mutex_lock(&cache->lock);
+    for (stream_pool *p = &cache->pool; p; p = p->next)
+        for (int i = 0; i < CLASSES; ++i)
+            if (p->bins[i].count > 1) qsort(p->bins[i].blocks, p->bins[i].count, sizeof(wick_memory), by_address);
+    pthread_mutex_unlock(&cache->lock);
 }
 
 /* ---- statistics ---- */

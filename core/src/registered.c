@@ -123,9 +123,8 @@ static wick_status *check_row(const wick_operator_row *row) {
 wick_status *registered_op_init(registered_op *out, const wick_operator_row *row, void *instance) {
     WICK_TRY(check_row(row));
     bool kernels = row->infer || row->flags & WICK_OPERATOR_POINTWISE;
-    wick_op_kind kind = kernels && !row->compose   ? WICK_OP_PRIMITIVE
-                        : kernels || row->backward ? WICK_OP_EXPLICIT
-                                                   : WICK_OP_IMPLICIT;
+    bool opaque = kernels || row->backward || row->flags & WICK_OPERATOR_NOT_DIFFERENTIABLE;
+    wick_op_kind kind = kernels && !row->compose ? WICK_OP_PRIMITIVE : opaque ? WICK_OP_EXPLICIT : WICK_OP_IMPLICIT;
     *out = (registered_op){.row = {.schema = row->schema,
                                    .kind = kind,
                                    .infer = row->infer ? infer_registered : NULL,

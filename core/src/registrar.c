@@ -80,6 +80,7 @@ wick_status *host_register_backend(wick_registrar *r, const wick_backend *backen
                           backend->device_name);
     r->backend = backend;
     r->instance = instance;
+    snprintf(r->device_name, sizeof r->device_name, "%s", backend->device_name);
     return NULL;
 }
 

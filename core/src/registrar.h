@@ -50,6 +50,7 @@ struct wick_registrar {
     bool open; /* create() is running */
     const wick_backend *backend;
     void *instance;
+    char device_name[32]; /* the backend's, which a failed create() has taken back; "" without one */
     registered_key keys[REGISTRATIONS];
     registered_rows kernels[REGISTRATIONS], operators[REGISTRATIONS];
     registered_name names[REGISTRATIONS];

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "api.h"
 #include "dispatch.h"
 #include "kernels.h"
 #include "loader.h"
@@ -80,6 +81,10 @@ void wick_runtime_release(wick_runtime *rt) {
 static void device_type_destroy(wick_runtime *rt, device_type *type) {
     for (int i = 0; type->caches && i < type->count; ++i) memory_cache_destroy(type->caches[i]);
     memory_cache_destroy(type->pinned);
+    for (memory_cache *next; type->kept; type->kept = next) {
+        next = memory_cache_next(type->kept);
+        memory_cache_destroy(type->kept);
+    }
     rt_free(rt, type->caches);
     kernels_destroy(rt, type);
     rt_free(rt, (void *)type->fallbacks);
@@ -224,6 +229,13 @@ wick_status *runtime_publish_key(wick_runtime *rt, int rank, wick_key_handler_fn
 }
 
 void runtime_withdraw_key(wick_runtime *rt, int rank) { rt_free(rt, atomic_exchange(&rt->handlers[rank], NULL)); }
+
+void runtime_keep_cache(wick_runtime *rt, int id, memory_cache *cache) {
+    device_type *type = rt_device(rt, id);
+    pthread_mutex_lock(&rt->lock);
+    type->kept = memory_cache_link(cache, type->kept);
+    pthread_mutex_unlock(&rt->lock);
+}
 
 /* ---- names of plugins ---- */
 void runtime_publish_name(wick_runtime *rt, registered_name *entry) {
@@ -391,6 +403,7 @@ static const wick_host host_table = {
     .register_layout = host_register_layout,
     .publish = host_publish,
     .find = host_find,
+    .api = host_api,
     .device_workspace = dispatch_device_workspace,
     .parallel_for = host_parallel_for,
     .op_argument = wick_op_argument,

@@ -57,6 +57,7 @@ typedef struct device_type {
     const wick_threads_interface *threads; /* of the host role */
     memory_cache **caches;                 /* per device index */
     memory_cache *pinned;                  /* NULL: none */
+    memory_cache *kept;                    /* of step graphs that are gone; linked; under the runtime's lock */
     int32_t count;
     fallback_policy fallback;
     bool host, addressable;
@@ -125,6 +126,8 @@ void rt_log(wick_runtime *rt, wick_log_level level, const char *format, ...) WIC
 wick_status *runtime_publish_backend(wick_runtime *rt, const wick_backend *backend, void *instance, const char *name,
                                      int fallback, const op_index *ops, text *notes, int *out_device_type);
 /* Names that plugins registered (registrar.h); the entry stays the plugin's. */
+/* A cache that lives as long as the device type. */
+void runtime_keep_cache(wick_runtime *rt, int device_type, memory_cache *cache);
 void runtime_publish_name(wick_runtime *rt, registered_name *entry);
 const registered_name *runtime_names(wick_runtime *rt);
 const registered_name *runtime_name_find(wick_runtime *rt, uint32_t kind, const char *name, uint32_t version);
@@ -268,6 +271,7 @@ struct context_impl {
     wick_dtype dtype;
     int32_t stream_count;
     wick_stream *streams[CONTEXT_STREAMS]; /* current ones, where not the default; owned */
+    struct wick_step_graph *step;          /* the open one */
     const wick_op *composing;              /* whose decomposition begins */
     const wick_op *last_launch;            /* on an asynchronous device */
     wick_philox philox;

@@ -2,6 +2,7 @@
 
 #include "dispatch.h"
 #include "memory.h"
+#include "step.h"
 
 struct wick_event {
     _Atomic int32_t references;
@@ -104,7 +105,7 @@ wick_stream *wick_current_stream(const wick_context *c, wick_device device) {
 bool wick_set_stream(wick_context *pub, wick_device device, wick_stream *stream) {
     context_impl *c = ctx(pub);
     char a[64], b[64];
-    if (c->error) return false;
+    if (c->error || (c->step && fail(c, step_break(c, device, "another stream becomes current")))) return false;
     if (stream && !wick_device_equal(stream->device, device))
         return !FAIL(c, INVALID_ARGUMENT, "wick_set_stream: a stream of %s was given for %s",
                      wick_device_format(c->rt, stream->device, a, sizeof a),

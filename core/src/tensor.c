@@ -4,6 +4,7 @@
 #include "../autograd/node.h"
 #include "memory.h"
 #include "runtime.h"
+#include "step.h"
 
 typedef struct block {
     storage_impl storage;
@@ -171,9 +172,12 @@ static wick_status *data_allocate(context_impl *c, storage_impl *s, uint64_t byt
         return WICK_ERROR(WICK_UNAVAILABLE, "no device of type %d, index %d: no loaded backend serves it", d.type,
                           d.index);
     wick_stream *stream = context_stream(c, d);
-    WICK_TRY(memory_allocate(type->caches[d.index], stream, bytes, &s->pub.memory));
+    memory_cache *cache = WICK_UNLIKELY(c->step != NULL) ? step_memory(c, d) : NULL;
+    if (WICK_UNLIKELY(cache != NULL)) WICK_TRY(step_reserve(c, bytes));
+    if (!cache) cache = type->caches[d.index];
+    WICK_TRY(memory_allocate(cache, stream, bytes, &s->pub.memory));
     s->owns = STORAGE_CACHED;
-    s->data.cached.cache = type->caches[d.index];
+    s->data.cached.cache = cache;
     s->data.cached.stream = wick_stream_retain(stream);
     s->data.cached.uses = NULL;
     return NULL;

@@ -1,5 +1,5 @@
-/* A device plugin in full: device "tiny", whose memory the host cannot read, with one kernel. docs/plugin-guide.md
- * explains it. Key of its INI section: devices = N (1). */
+/* A device plugin in full: device "tiny", whose memory the host cannot read, with four kernels. docs/plugin-guide.md
+ * explains it, part by part. Key of its INI section: devices = N (1). */
 #include <stdlib.h>
 #include <string.h>
 #include <wick/sdk/plugin.h>
@@ -54,25 +54,65 @@ static const wick_memory_interface memory = {
     .copy = copy,
 };
 
-/* ---- kernels: always the out form; the core has checked, allocated and cast ---- */
-static float *elements(const wick_tensor *t) { return (float *)inside(&t->storage->memory, 0) + t->offset; }
+/* ---- kernels: always the out form; the core has checked and allocated ---- */
+static void *address(const wick_tensor *t) {
+    return inside(&t->storage->memory, (uint64_t)t->offset * wick_dtype_bytes(wick_tensor_dtype(t)));
+}
+#define WICK_LOOPS_ADDRESS(tensor) address(tensor)
+#include <wick/sdk/loops.h>
+#include <wick/sdk/schemas.h>
 
 static wick_status *neg(const wick_kernel_call *call) {
     const wick_tensor *in = wick_arg_tensor(call, 0), *out = wick_out_tensor(call, 0);
-    const float *x = elements(in);
-    float *y = elements(out);
+    const float *x = address(in);
+    float *y = address(out);
     for (int64_t i = 0; i < out->numel; ++i) y[i] = -x[i];
     return NULL;
 }
 
+static void add_row(void *user, const void *const *in, void *out, int64_t n) {
+    const float *x = in[0], *y = in[1], alpha = *(const float *)user;
+    float *z = out;
+    for (int64_t i = 0; i < n; ++i) z[i] = x[i] + alpha * y[i];
+}
+
+static wick_status *add(const wick_kernel_call *call) {
+    float alpha = (float)wick_value_as_double(&call->values[2]);
+    return wick_pointwise_as(call, WICK_F32, WICK_F32, add_row, &alpha);
+}
+
+static void copy_row(void *user, const void *const *in, void *out, int64_t n) {
+    memmove(out, in[1], (size_t)n * *(const size_t *)user);
+}
+
+static wick_status *copy_elements(const wick_kernel_call *call) {
+    const wick_dtype dtype = wick_tensor_dtype(wick_out_tensor(call, 0));
+    size_t bytes = wick_dtype_bytes(dtype);
+    return wick_pointwise_as(call, dtype, dtype, copy_row, &bytes);
+}
+
+static void largest_of_row(void *user, void *state, const void *in, int64_t first, int64_t n) {
+    const float *x = in;
+    float *largest = state;
+    for (int64_t i = 0; i < n; ++i)
+        if (x[i] > *largest || x[i] != x[i]) *largest = x[i];
+}
+
+static wick_status *amax(const wick_kernel_call *call) {
+    static const float lowest = -__builtin_inff();
+    const wick_tensor *in = wick_arg_tensor(call, 0);
+    const wick_reduction largest = {WICK_F32, WICK_F32, sizeof lowest, &lowest, largest_of_row, NULL, NULL};
+    return wick_reduce(call, in, wick_out_tensor(call, 0), wick_reduced_dims(&call->values[1], in->ndim), &largest);
+}
+
+#define F32 WICK_DTYPE_BIT(WICK_F32)
+#define HALVES (WICK_DTYPE_BIT(WICK_F16) | WICK_DTYPE_BIT(WICK_BF16))
+
 static const wick_kernel_row kernels[] = {
-    {
-        .struct_size = sizeof(wick_kernel_row),
-        .flags = WICK_KERNEL_CONTIGUOUS | WICK_KERNEL_DETERMINISTIC,
-        .schema = "neg",
-        .fn = neg,
-        .dtypes = WICK_DTYPE_BIT(WICK_F32),
-    },
+    WICK_KERNEL_ROW(WICK_SCHEMA_copy_, copy_elements, 0, WICK_KERNEL_FUSED_CAST | WICK_KERNEL_DETERMINISTIC),
+    WICK_KERNEL_ROW(WICK_SCHEMA_neg, neg, F32, WICK_KERNEL_CONTIGUOUS | WICK_KERNEL_DETERMINISTIC),
+    WICK_KERNEL_ROW(WICK_SCHEMA_add_Tensor, add, F32 | HALVES, WICK_KERNEL_FUSED_CAST | WICK_KERNEL_DETERMINISTIC),
+    WICK_KERNEL_ROW(WICK_SCHEMA_amax, amax, F32 | HALVES, WICK_KERNEL_DETERMINISTIC),
 };
 
 /* ---- the backend ---- */
@@ -125,16 +165,7 @@ static wick_status *create(const wick_host *host, wick_registrar *registrar, con
 }
 
 static const wick_plugin_desc descriptor = {
-    .struct_size = sizeof descriptor,
-    .magic = WICK_PLUGIN_MAGIC,
-    .abi_major = WICK_ABI_MAJOR,
-    .abi_minor = WICK_ABI_MINOR,
-    .host_abi_minor_min = WICK_ABI_MINOR,
-    .sanitizer = WICK_SANITIZER,
-    .name = "tiny",
-    .version = "0.1",
-    .build = "C17, " __VERSION__,
-    .create = create,
-    .destroy = destroy,
+    WICK_PLUGIN_DESC_BASE,        .name = "tiny",   .version = "0.1",
+    .build = "C17, " __VERSION__, .create = create, .destroy = destroy,
 };
 WICK_PLUGIN(tiny, &descriptor)

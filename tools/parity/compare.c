@@ -1,5 +1,4 @@
 /* Recorded arrays, and the comparison of results with them. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,77 +85,12 @@ static const char *row_major(const parity_case *k, const host_array *a) {
 }
 
 /* ---- elements ---- */
-static double from_half(uint16_t h) {
-    int exponent = h >> 10 & 31;
-    double m = h & 1023, sign = h >> 15 ? -1 : 1;
-    if (exponent == 31) return m != 0 ? NAN : sign * INFINITY;
-    return sign * (exponent ? ldexp(m + 1024, exponent - 25) : ldexp(m, -24));
-}
-
-static double from_bfloat(uint16_t b) {
-    uint32_t bits = (uint32_t)b << 16;
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-
-/* Reads element i; a complex one as two numbers. 64-bit integers are compared by their bytes. */
-static void element(const char *data, wick_dtype dtype, int64_t i, double out[2]) {
-    const char *p = data + (size_t)i * wick_dtype_bytes(dtype);
-    union {
-        uint8_t u8;
-        int8_t i8;
-        int16_t i16;
-        uint16_t u16;
-        int32_t i32;
-        uint32_t u32;
-        int64_t i64;
-        uint64_t u64;
-        float f32[2];
-        double f64[2];
-    } v;
-    memcpy(&v, p, wick_dtype_bytes(dtype));
-    out[1] = 0;
-    switch (dtype) {
-    case WICK_I8: out[0] = v.i8; break;
-    case WICK_I16: out[0] = v.i16; break;
-    case WICK_U16: out[0] = v.u16; break;
-    case WICK_I32: out[0] = v.i32; break;
-    case WICK_U32: out[0] = v.u32; break;
-    case WICK_I64: out[0] = (double)v.i64; break;
-    case WICK_U64: out[0] = (double)v.u64; break;
-    case WICK_F16: out[0] = from_half(v.u16); break;
-    case WICK_BF16: out[0] = from_bfloat(v.u16); break;
-    case WICK_F32: out[0] = v.f32[0]; break;
-    case WICK_F64: out[0] = v.f64[0]; break;
-    case WICK_C64: out[0] = v.f32[0], out[1] = v.f32[1]; break;
-    case WICK_C128: out[0] = v.f64[0], out[1] = v.f64[1]; break;
-    default: out[0] = v.u8; break;
-    }
-}
-
 static const char *element_text(const parity_case *k, wick_dtype dtype, const double v[2]) {
     if (wick_dtype_is_complex(dtype)) return arena_format(k->arena, "%.9g%+.9gj", v[0], v[1]);
     return arena_format(k->arena, "%.9g", v[0]);
 }
 
-/* ---- tolerances: PyTorch's defaults by dtype; a row for an operator widens them, with the reason ---- */
-typedef struct tolerance {
-    double rtol, atol;
-} tolerance;
-
-static tolerance dtype_tolerance(wick_dtype dtype) {
-    switch (dtype) {
-    case WICK_F16: return (tolerance){1e-3, 1e-5};
-    case WICK_BF16: return (tolerance){1.6e-2, 1e-5};
-    case WICK_F32:
-    case WICK_C64: return (tolerance){1.3e-6, 1e-5};
-    case WICK_F64:
-    case WICK_C128: return (tolerance){1e-7, 1e-7};
-    default: return (tolerance){0, 0};
-    }
-}
-
+/* ---- tolerances: a row for an operator widens the dtype's, with the reason ---- */
 /* Where PyTorch rounds partial sums or intermediate results to the half-precision dtype and wick rounds once. */
 #define ROUNDS_OFTEN                                                                                              \
     "_adaptive_avg_pool2d _adaptive_avg_pool3d _batch_norm_with_update _embedding_bag_forward_only _log_softmax " \
@@ -192,27 +126,14 @@ static tolerance case_tolerance(const parity_case *k, wick_dtype dtype) {
     return dtype_tolerance(dtype);
 }
 
-static bool close_enough(double expected, double got, tolerance t) {
-    if (isnan(expected) || isnan(got)) return isnan(expected) && isnan(got);
-    if (expected == got) return true;
-    return isfinite(got) && fabs(got - expected) <= t.atol + t.rtol * fabs(expected);
-}
-
-/* Complex numbers are near each other in the plane, not part by part. */
-static bool close_complex(const double e[2], const double g[2], tolerance t) {
-    bool finite = isfinite(e[0]) && isfinite(e[1]) && isfinite(g[0]) && isfinite(g[1]);
-    if (finite) return hypot(g[0] - e[0], g[1] - e[1]) <= t.atol + t.rtol * hypot(e[0], e[1]);
-    return close_enough(e[0], g[0], t) && close_enough(e[1], g[1], t);
-}
-
 static bool elements_equal(wick_dtype dtype, const char *expected, const char *got, int64_t i, tolerance t) {
     double e[2], g[2];
     size_t size = wick_dtype_bytes(dtype);
     if (memcmp(expected + (size_t)i * size, got + (size_t)i * size, size) == 0) return true;
     if (t.rtol == 0 && t.atol == 0) return false;
-    element(expected, dtype, i, e);
-    element(got, dtype, i, g);
-    return close_complex(e, g, t);
+    element_read(expected, dtype, i, e);
+    element_read(got, dtype, i, g);
+    return element_close(e, g, t);
 }
 
 /* ---- comparison ---- */
@@ -243,8 +164,8 @@ static bool compare_elements(const parity_case *k, const host_array *a, wick_ten
         if (!elements_equal(a->dtype, want, have, i, limit) && wrong++ == 0) first = i;
     if (!wrong) return true;
     double e[2], g[2];
-    element(want, a->dtype, first, e);
-    element(have, a->dtype, first, g);
+    element_read(want, a->dtype, first, e);
+    element_read(have, a->dtype, first, g);
     *expected = element_text(k, a->dtype, e);
     *got = arena_format(k->arena, "%s at element %lld; %lld of %lld differ, %s", element_text(k, a->dtype, g),
                         (long long)first, (long long)wrong, (long long)n, shape_text(k, a->dtype, a->sizes, a->ndim));
@@ -265,7 +186,7 @@ bool compare_tensor(const parity_case *k, json_t *recorded, wick_tensor *t, cons
 static bool all_zero(const char *data, const host_array *a) {
     double v[2];
     for (int64_t i = 0; i < a->stored; ++i) {
-        element(data, a->dtype, i, v);
+        element_read(data, a->dtype, i, v);
         if (v[0] != 0 || v[1] != 0) return false;
     }
     return true;
@@ -305,7 +226,7 @@ static bool compare_number(const parity_case *k, json_t *recorded, const wick_va
     *got = arena_format(k->arena, "%.17g%+gj (tag %u)", have[0], have[1], v->tag);
     bool scalar =
         v->tag == WICK_TAG_BOOL || v->tag == WICK_TAG_I64 || v->tag == WICK_TAG_F64 || v->tag == WICK_TAG_C128;
-    return number && scalar && close_complex(want, have, limit);
+    return number && scalar && element_close(want, have, limit);
 }
 
 bool compare_double(const parity_case *k, json_t *recorded, double have, const char **expected, const char **got) {
@@ -313,7 +234,7 @@ bool compare_double(const parity_case *k, json_t *recorded, double have, const c
     double want = plain_number(recorded);
     *expected = arena_format(k->arena, "%.17g", want);
     *got = arena_format(k->arena, "%.17g", have);
-    return close_enough(want, have, limit);
+    return number_close(want, have, limit);
 }
 
 bool compare_value(const parity_case *k, json_t *recorded, const wick_value *v, const char **expected,

@@ -5,7 +5,7 @@
 
 #include <wick/config.h>
 
-#include "parity.h"
+#include "above.h"
 
 static const char usage[] =
     "usage: wick-parity DIR [--ops] [--api] [--modules] [--optimizers] [--schedulers]\n"
@@ -112,7 +112,7 @@ static int run(parity *p) {
 }
 
 int main(int argc, char **argv) {
-    parity p = {0};
+    parity p = {.sink = report_count};
     if (!parse_options(argc, argv, &p.options)) {
         fputs(usage, stderr);
         return 2;

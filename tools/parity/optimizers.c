@@ -4,7 +4,7 @@
 
 #include <wick/ops.h>
 
-#include "parity.h"
+#include "above.h"
 
 #define LOSS "mean((A@w-Y)^2)+0.1*sum(sin(w))"
 

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "parity.h"
+#include "above.h"
 
 /* PyTorch's pairs, and the options that take their place. */
 static const struct { const char *name, *parts[2]; } pairs[] = {{"betas", {"beta1", "beta2"}}};

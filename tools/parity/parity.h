@@ -1,4 +1,4 @@
-/* wick-parity: recorded PyTorch results through wick's boxed call. What its files share.
+/* Recorded PyTorch results through wick's boxed call: what wick-parity and the conformance runner share.
  *
  * One thread, one context. A case's memory comes from an arena that dies with the case; its tensors from a scope. */
 #ifndef WICK_PARITY_H
@@ -9,10 +9,12 @@
 #include <wick/autograd.h>
 #include <wick/call.h>
 #include <wick/context.h>
-#include <wick/optim.h>
 #include <wick/safetensors.h>
 
-#define PARITY_MAX_ARGS 24
+#include "elements.h"
+#include "schema.h"
+
+#define PARITY_MAX_ARGS SCHEMA_MAX_ARGS
 #define PARITY_MAX_OUTS 512
 
 /* ---- arena: memory of one case; out of memory ends the program ---- */
@@ -50,8 +52,14 @@ typedef struct parity_options {
     long at_least; /* passes below this are a failure */
 } parity_options;
 
+typedef struct parity_case parity_case;
+/* Takes verdicts; `where` is the part that differs ("output 0"), "" for all of it. */
+typedef void (*parity_sink)(const parity_case *k, verdict v, const char *where, const char *expected, const char *got);
+
 typedef struct parity {
     parity_options options;
+    parity_sink sink;
+    void *user; /* the sink's */
     wick_runtime *runtime;
     wick_context *c;
     wick_device device;
@@ -65,7 +73,7 @@ typedef struct parity {
 } parity;
 
 /* A recorded case and what belongs to it while it runs. */
-typedef struct parity_case {
+struct parity_case {
     parity *p;
     arena *arena;
     const char *name; /* operator or function */
@@ -73,29 +81,24 @@ typedef struct parity_case {
     stage stage;
     json_t *json;
     wick_safetensors *tensors;
-} parity_case;
+};
 
-/* ---- report.c ---- */
+/* ---- report.c, of wick-parity ---- */
 bool report_begin(parity *p);
-/* Counts a verdict on the case's current stage. `where` is the part that differs ("output 0"), "" for all of it. */
+/* The sink of wick-parity: counts, and prints failures. */
+void report_count(const parity_case *k, verdict v, const char *where, const char *expected, const char *got);
+/* Prints the totals and writes the JSON file. Returns the exit code. */
+int report_end(parity *p);
+
+/* ---- verdict.c ---- */
+/* Gives the sink a verdict on the case's current stage. `where` is the part that differs ("output 0"), "" for all of it. */
 void report_verdict(const parity_case *k, verdict v, const char *where, const char *expected, const char *got);
 /* Takes the context's error and reports it, UNSUPPORTED or FAILED by its code; without one FAILED with `got`. */
 void report_error(const parity_case *k, const char *got);
 /* Counts every stage of the case that was asked for as UNSUPPORTED. */
 void report_unsupported(parity_case *k);
-/* Prints the totals and writes the JSON file. Returns the exit code. */
-int report_end(parity *p);
 
-/* ---- schema.c ---- */
-/* One argument of a schema: "SymInt[2]", "output_size". */
-typedef struct schema_arg {
-    char type[24]; /* without alias marks */
-    char name[40];
-    char preset[40]; /* the default's text, "" if there is none */
-    bool kwarg_only;
-} schema_arg;
-/* Returns the number of arguments, -1 if there are too many. */
-int schema_arguments(const char *schema, schema_arg args[PARITY_MAX_ARGS]);
+/* ---- defaults.c ---- */
 /* The default as a recorded value; a new reference, NULL if there is none. */
 json_t *schema_default(const schema_arg *arg);
 
@@ -132,29 +135,19 @@ bool host_array_read(const parity_case *k, json_t *recorded, host_array *out, co
 /* Calls `op` as the case says and compares outputs and, if asked for, gradients. */
 void run_case(parity_case *k, const wick_op *op);
 
-/* ---- options.c: recorded options of optimizers and schedules ---- */
-#define PARITY_MAX_OPTIONS 16
-/* Converts what the case records under "options". False if `known` lacks one of them, or it is not a number. */
-bool options_read(const parity_case *k, const wick_option_list *known, wick_option out[PARITY_MAX_OPTIONS],
-                  size_t *count);
-
-/* ---- one case of what lies above operators ---- */
-void run_module(parity_case *k);
-void run_optimizer(parity_case *k);
-void run_scheduler(parity_case *k);
-
 /* ---- rewrite.c ---- */
 /* Changes the case of a function to a call of an operator, where the two differ. Returns the operator's name without
  * overload, `op` if it stays; it is the arena's or a constant. */
 const char *rewrite_call(const parity_case *k, const char *op);
 
-/* ---- sections ---- */
-/* Each runs its recordings; false: a file is missing or broken, which was printed. */
+/* ---- recordings.c ---- */
+typedef void (*case_fn)(parity_case *k);
+/* Runs FOLDER/STEM.jsonl with the tensors of FOLDER/STEM.safetensors, if it has any; a case's name is in `name_field`.
+ * False: a file is missing or broken, which was printed. */
+bool each_case(parity *p, const char *stem, const char *name_field, bool has_tensors, case_fn run);
+/* Runs the cases of every name of an index: FOLDER/NAME.jsonl, and the field that holds the name. */
+bool each_indexed(parity *p, const char *index, const char *folder, const char *field, case_fn run);
 bool section_ops(parity *p);
-bool section_api(parity *p);
-bool section_modules(parity *p);
-bool section_optimizers(parity *p);
-bool section_schedulers(parity *p);
 /* The case's name as an operator's without overload: "add.Tensor" is "add", "linalg.norm.VARIANT" "linalg_norm". */
 const char *operator_name(const parity_case *k);
 /* Operator of the call that `k` records by PyTorch's function name, which is rewritten for it; NULL if there is none

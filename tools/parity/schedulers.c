@@ -1,7 +1,7 @@
 /* Recorded learning rates of a schedule. */
 #include <string.h>
 
-#include "parity.h"
+#include "above.h"
 
 static const struct {
     const char *cls, *name; /* PyTorch's and wick's */

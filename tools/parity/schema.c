@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parity.h"
+#include "schema.h"
 
 /* Length of the argument that starts at `s`: up to a comma or the closing parenthesis outside brackets. */
 static size_t argument_length(const char *s) {
@@ -24,8 +24,10 @@ static void copy_text(char *out, size_t room, const char *s, size_t length) {
 /* Splits "Tensor(a!) self", "int[1]? dim=None" into type, name and default. */
 static void argument_split(const char *s, size_t length, schema_arg *out) {
     size_t type = 0, i = 0;
+    out->mutated = false;
     for (int depth = 0; i < length && (s[i] != ' ' || depth); ++i) {
         if (s[i] == '(') ++depth;
+        if (s[i] == '!') out->mutated = true;
         if (!depth && type + 1 < sizeof out->type) out->type[type++] = s[i];
         if (s[i] == ')') --depth;
     }
@@ -38,7 +40,7 @@ static void argument_split(const char *s, size_t length, schema_arg *out) {
               equals ? (size_t)(s + length - equals) - 1 : 0);
 }
 
-int schema_arguments(const char *schema, schema_arg args[PARITY_MAX_ARGS]) {
+int schema_arguments(const char *schema, schema_arg args[SCHEMA_MAX_ARGS]) {
     const char *s = strchr(schema, '(');
     int count = 0;
     bool kwarg_only = false;
@@ -48,7 +50,7 @@ int schema_arguments(const char *schema, schema_arg args[PARITY_MAX_ARGS]) {
         if (length == 1 && *s == '*') {
             kwarg_only = true;
         } else {
-            if (count == PARITY_MAX_ARGS) return -1;
+            if (count == SCHEMA_MAX_ARGS) return -1;
             argument_split(s, length, &args[count]);
             args[count++].kwarg_only = kwarg_only;
         }
@@ -56,43 +58,4 @@ int schema_arguments(const char *schema, schema_arg args[PARITY_MAX_ARGS]) {
         while (*s == ',' || *s == ' ') ++s;
     }
     return count;
-}
-
-/* ---- defaults ---- */
-static json_t *list_default(const char *text) {
-    json_t *list = json_array();
-    for (char *end; *text && *text != ']'; text = end) {
-        text += strspn(text, "[, ");
-        long v = strtol(text, &end, 10);
-        if (end == text) break;
-        json_array_append_new(list, json_pack("{s:I}", "i", (json_int_t)v));
-    }
-    return json_pack("{s:o}", "l", list);
-}
-
-static json_t *number_default(const char *text) {
-    char *end;
-    long i = strtol(text, &end, 10);
-    if (end != text && !*end) return json_pack("{s:I}", "i", (json_int_t)i);
-    double f = strtod(text, &end);
-    return end != text && !*end ? json_pack("{s:f}", "f", f) : NULL;
-}
-
-/* Schemas write a default dtype by ATen's name or number. */
-static const char *scalar_type(const char *text) {
-    return strcmp(text, "long") == 0 || strcmp(text, "4") == 0 ? "int64" : text;
-}
-
-json_t *schema_default(const schema_arg *arg) {
-    const char *text = arg->preset;
-    size_t length = strlen(text);
-    if (!length) return NULL;
-    if (strcmp(text, "None") == 0) return json_null();
-    if (strcmp(text, "True") == 0 || strcmp(text, "False") == 0) return json_pack("{s:b}", "b", *text == 'T');
-    if (*text == '[') return list_default(text);
-    if (*text == '"' || *text == '\'') return json_pack("{s:s%}", "s", text + 1, length - 2);
-    if (strcmp(text, "Mean") == 0) return json_pack("{s:i}", "i", 1); /* at::Reduction */
-    if (strncmp(arg->type, "MemoryFormat", 12) == 0) return json_pack("{s:s}", "memory_format", text);
-    if (strncmp(arg->type, "ScalarType", 10) == 0) return json_pack("{s:s}", "dtype", scalar_type(text));
-    return number_default(text);
 }

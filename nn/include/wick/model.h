@@ -8,7 +8,10 @@
  *     layer4 = linear(10)
  *
  * Layers run in the order of their numbers; each is made for what the one before gives, which a run with one sample of
- * zeros finds out. The result is a Sequential with the children "0", "1", ... The layers: wick_layer_describe(). */
+ * zeros finds out. The result is a Sequential with the children "0", "1", ... The layers: wick_layer_describe().
+ *
+ * With `plugin = NAME` and no layers the model is the one that plugin NAME has published (wick/sdk/model.h); its own keys
+ * stand in the section, too. */
 #ifndef WICK_MODEL_H
 #define WICK_MODEL_H
 

@@ -21,6 +21,7 @@ static const wick_config_key train_keys[] = {
     {"data", "split", WICK_CONFIG_DOUBLE, NULL, "share to train with if there is no `test`; default 0.8"},
     {"data", "workers", WICK_CONFIG_INT, NULL, "threads that prepare batches; default 1"},
 
+    {"model", "plugin", WICK_CONFIG_STRING, NULL, "take the model that this plugin publishes, instead of layers"},
     {"model", "*", WICK_CONFIG_STRING, NULL, "input = SHAPE and layer1, layer2, ... = LAYER"},
 
     {"loss", "type", WICK_CONFIG_STRING, NULL, "default cross_entropy"},

@@ -1,5 +1,5 @@
 /* Models from an INI. */
-#include "nn.h"
+#include "plugin_model.h"
 
 #include <wick/model.h>
 
@@ -122,23 +122,37 @@ static wick_module *make_layer(wick_context *c, const wick_config_file *config, 
     return NULL;
 }
 
-wick_module *wick_model_from_config(wick_context *c, const wick_config_file *config, int ndim, const wick_dim *sizes,
-                                    int *out_ndim, wick_dim out_sizes[WICK_MODEL_DIMS]) {
+static wick_module *layers_in_order(wick_context *c, const wick_config_file *config, shape *s) {
     numbered *layers = NULL;
     int n = 0;
-    shape s = {.ndim = ndim};
     char name[16];
     if (wick_failed(c) || wick_fail(c, list_layers(config, &layers, &n))) return NULL;
-    memcpy(s.sizes, sizes, sizeof *sizes * (size_t)ndim);
     wick_module *m = wick_nn_sequential(c, NULL, 0);
     for (int i = 0; i < n && m && !wick_failed(c); ++i) {
-        wick_module *layer = make_layer(c, config, layers[i].key, &s);
+        wick_module *layer = make_layer(c, config, layers[i].key, s);
         snprintf(name, sizeof name, "%d", i);
         if (layer) wick_module_add(c, m, name, layer);
     }
     free(layers);
+    return m;
+}
+
+/* [model] plugin = NAME */
+static wick_module *from_plugin(wick_context *c, const wick_config_file *config, shape *s) {
+    const shape before = *s;
+    wick_module *m = plugin_model_create(c, config, s->ndim, s->sizes);
+    if (m && !try_layer(c, m, s)) blame(c, config, "plugin", &before);
+    return m;
+}
+
+wick_module *wick_model_from_config(wick_context *c, const wick_config_file *config, int ndim, const wick_dim *sizes,
+                                    int *out_ndim, wick_dim out_sizes[WICK_MODEL_DIMS]) {
+    shape s = {.ndim = ndim};
+    memcpy(s.sizes, sizes, sizeof *sizes * (size_t)ndim);
+    const bool plugin = wick_config_string(config, SECTION, "plugin", NULL) != NULL;
+    wick_module *m = plugin ? from_plugin(c, config, &s) : layers_in_order(c, config, &s);
     if (wick_failed(c)) return wick_module_release(m), NULL;
     if (out_ndim) *out_ndim = s.ndim;
-    if (out_sizes) memcpy(out_sizes, s.sizes, sizeof *sizes * (size_t)s.ndim);
+    if (out_sizes) memcpy(out_sizes, s.sizes, sizeof *s.sizes * (size_t)s.ndim);
     return m;
 }

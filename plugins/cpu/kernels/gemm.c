@@ -175,10 +175,10 @@ static wick_status *linear(const wick_kernel_call *call) {
     g->beta = bias ? NULL : &zero;
     if (bias) g->s = (cpu_matrix){wick_data(bias), 0, stride_from_end(bias, 1)};
     WICK_TRY(rows_of(call, x, g->k, &g->a));
-    if (g->a.data != wick_data(x)) cpu_widen_to(job.cpu, x, g->a.data);
+    if (g->a.data != wick_data(x)) cpu_pack_to(job.cpu, x, g->a.data);
     WICK_TRY(rows_of(call, out, g->n, &g->c));
     WICK_TRY(run_batch(call, &job, false));
-    if (g->c.data != wick_data(out)) cpu_narrow_from(job.cpu, out, g->c.data);
+    if (g->c.data != wick_data(out)) cpu_unpack_from(job.cpu, out, g->c.data);
     return NULL;
 }
 

@@ -26,6 +26,12 @@ DEFINE_REAL_MAP(map_abs_pow, powf(fabsf(x), p), pow(fabs(x), p))
 DEFINE_REAL_MAP(finish_sqrt, sqrtf(x), sqrt(x))
 DEFINE_REAL_MAP(finish_root, powf(x, 1 / p), pow(x, 1 / p))
 
+/* What folding the truth of nothing leaves is neither 0 nor 1: the identities of the least and the greatest. */
+DEFINE_MAP(finish_any_i64, int64_t, x > 0)
+DEFINE_MAP(finish_all_i64, int64_t, x != 0)
+static const reduce_map_fn finish_any[ACC_COUNT] = {[ACC_I64] = finish_any_i64};
+static const reduce_map_fn finish_all[ACC_COUNT] = {[ACC_I64] = finish_all_i64};
+
 DEFINE_MAP(finish_mean_f32, float, x / p)
 DEFINE_MAP(finish_mean_f64, double, x / p)
 /* A division of both parts by a real number. */
@@ -86,8 +92,8 @@ static const fold_op op_prod = {.fold = fold_prod, .dims_arg = 1};
 static const fold_op op_mean = {.fold = fold_sum, .finish = finish_mean, .param = PARAM_COUNT, .dims_arg = 1};
 static const fold_op op_amax = {.fold = fold_max, .dims_arg = 1};
 static const fold_op op_amin = {.fold = fold_min, .dims_arg = 1};
-static const fold_op op_any = {.fold = fold_max, .truth = 1, .dims_arg = 1, .empty_is_none = 1};
-static const fold_op op_all = {.fold = fold_min, .truth = 1, .dims_arg = 1, .empty_is_none = 1};
+static const fold_op op_any = {.fold = fold_max, .finish = finish_any, .truth = 1, .dims_arg = 1, .empty_is_none = 1};
+static const fold_op op_all = {.fold = fold_min, .finish = finish_all, .truth = 1, .dims_arg = 1, .empty_is_none = 1};
 static const fold_op op_count = {.fold = fold_sum, .truth = 1, .dims_arg = 1};
 
 /* Without a dims argument everything is reduced: argument 0 is a tensor and names no dimensions. */

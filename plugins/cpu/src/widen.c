@@ -63,7 +63,7 @@ typedef struct walk_job {
     const cpu_instance *cpu;
     wick_dtype dtype, wide;
     bool linear;
-    char *array; /* of the wide dtype */
+    char *array; /* of the wide dtype, or of the tensor's own where it is only packed */
     wick_iter it;
 } walk_job;
 
@@ -104,10 +104,28 @@ static void walk(cpu_instance *cpu, const wick_tensor *t, void *array, cpu_range
     cpu_parallel_for(cpu, job.it.numel, CPU_GRAIN, fn, &job);
 }
 
+static void pack_range(void *user, int64_t begin, int64_t end, int worker) {
+    const walk_job *job = user;
+    wick_cursor c = wick_cursor_at(&job->it, begin);
+    wick_iter_gather(&job->it, &c, 0, job->array + (size_t)begin * wick_dtype_bytes(job->dtype), end - begin);
+}
+
+static void unpack_range(void *user, int64_t begin, int64_t end, int worker) {
+    const walk_job *job = user;
+    wick_cursor c = wick_cursor_at(&job->it, begin);
+    wick_iter_scatter(&job->it, &c, 0, job->array + (size_t)begin * wick_dtype_bytes(job->dtype), end - begin);
+}
+
 void cpu_widen_to(cpu_instance *cpu, const wick_tensor *t, void *out) { walk(cpu, t, out, widen_range); }
 
 void cpu_narrow_from(cpu_instance *cpu, const wick_tensor *t, const void *in) {
     walk(cpu, t, (void *)(uintptr_t)in, narrow_range);
+}
+
+void cpu_pack_to(cpu_instance *cpu, const wick_tensor *t, void *out) { walk(cpu, t, out, pack_range); }
+
+void cpu_unpack_from(cpu_instance *cpu, const wick_tensor *t, const void *in) {
+    walk(cpu, t, (void *)(uintptr_t)in, unpack_range);
 }
 
 /* ---- whole calls ---- */

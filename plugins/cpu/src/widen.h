@@ -12,9 +12,12 @@ wick_status *cpu_call_widened(const wick_kernel_call *call, wick_kernel_fn fn);
 /* The dtype that cpu_call_widened uses for `dtype`. */
 wick_dtype cpu_wide_dtype(wick_dtype dtype);
 
-/* Converts the tensor's elements, in row-major order, to and from a contiguous array of its wide dtype. Works for
- * dtypes that are their own wide dtype too: then it packs and unpacks. */
+/* Converts the tensor's elements, in row-major order, to and from a contiguous array of its wide dtype. */
 void cpu_widen_to(cpu_instance *cpu, const wick_tensor *t, void *out);
 void cpu_narrow_from(cpu_instance *cpu, const wick_tensor *t, const void *in);
+
+/* Copies them, in the same order, to and from a contiguous array of the tensor's own dtype. */
+void cpu_pack_to(cpu_instance *cpu, const wick_tensor *t, void *out);
+void cpu_unpack_from(cpu_instance *cpu, const wick_tensor *t, const void *in);
 
 #endif

@@ -31,6 +31,9 @@ typedef struct wick_kernel_call {
     wick_context *context;
     void *stream;              /* of the device's stream interface; NULL: its default stream, or a synchronous device */
     const wick_philox *philox; /* for operators flagged random */
+    /* Not NULL while a graph is captured: device memory with {seed, offset} as two uint64, read when the graph runs; the
+     * offset in `philox` then counts from there. Only for kernels flagged RANDOM_STATE. */
+    const wick_memory *random_state;
     wick_device device;
     uint32_t flags;         /* wick_call_flag */
     uint32_t compute_dtype; /* wick_dtype that the shape rule chose; NONE if the row casts nothing */
@@ -52,10 +55,11 @@ enum wick_kernel_flag {
     WICK_KERNEL_CONTIGUOUS = 1 << 0, /* wants row-major inputs and outputs */
     WICK_KERNEL_FUSED_CAST = 1 << 1, /* reads and writes operands of any dtype, computing in the common one */
     WICK_KERNEL_DETERMINISTIC = 1 << 2,
-    WICK_KERNEL_CAPTURE_SAFE = 1 << 3,     /* may run while a graph is captured */
-    WICK_KERNEL_NO_BROADCAST = 1 << 4,     /* elementwise: wants inputs of the output's shape */
-    WICK_KERNEL_HOST_NUMBERS = 1 << 5,     /* reads 0-dim tensors of the host through wick_data(), as they are */
-    WICK_KERNEL_REGISTERED_DTYPES = 1 << 6 /* takes element types of plugins too (register_dtype) */
+    WICK_KERNEL_CAPTURE_SAFE = 1 << 3,      /* may run while a graph is captured */
+    WICK_KERNEL_NO_BROADCAST = 1 << 4,      /* elementwise: wants inputs of the output's shape */
+    WICK_KERNEL_HOST_NUMBERS = 1 << 5,      /* reads 0-dim tensors of the host through wick_data(), as they are */
+    WICK_KERNEL_REGISTERED_DTYPES = 1 << 6, /* takes element types of plugins too (register_dtype) */
+    WICK_KERNEL_RANDOM_STATE = 1 << 7       /* can read its random state from device memory: wick_kernel_call */
 };
 
 /* Registers a kernel for an operator. The schema is best the full text that the plugin was built for (wick/sdk/

@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# Builds wick with its CUDA plugin on the GPU machine in a scratch folder, checks it and runs a smoke test, in one call under
+# six minutes. Usage: bench/gpu.sh [build|info|parity|train]...   (default: all, in that order)
+#
+#   WICK_GPU_DEPS=DIR    unpacked packages that the machine lacks (inih, libzip, jansson, zlib, pkg-config): a root with
+#                        usr/ in it, or a prefix with include/ and lib/
+#   WICK_GPU_BUILD=DIR   scratch folder (default: /tmp/wick-gpu)
+#   WICK_GPU_GOLDENS=DIR recordings to compare with (default: tests/goldens)
+#   OUT=DIR              logs and result files go here too, if set
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+build=${WICK_GPU_BUILD:-/tmp/wick-gpu}
+out=${OUT:-$build/out}
+goldens=${WICK_GPU_GOLDENS:-tests/goldens}
+mkdir -p "$build" "$out"
+
+say() { printf '== %4d s  %s\n' "$SECONDS" "$*"; }
+die() { printf 'gpu.sh: %s\n' "$*" >&2; exit 1; }
+
+# ---- what the machine has ----
+use_dependencies() {
+    local root=${WICK_GPU_DEPS:-} prefix
+    [[ -n $root ]] || return 0
+    root=$(cd "$root" && pwd)
+    prefix=$root
+    if [[ -d $root/usr ]]; then
+        prefix=$root/usr
+        export PKG_CONFIG_SYSROOT_DIR=$root
+    fi
+    local libraries=$prefix/lib:$prefix/lib/x86_64-linux-gnu:$root/lib/x86_64-linux-gnu
+    export CMAKE_PREFIX_PATH=$prefix
+    export CPATH=$prefix/include:$prefix/include/x86_64-linux-gnu${CPATH:+:$CPATH}
+    export LIBRARY_PATH=$libraries${LIBRARY_PATH:+:$LIBRARY_PATH}
+    export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    export PATH=$PATH:$prefix/bin
+    export PKG_CONFIG_PATH=$prefix/lib/pkgconfig:$prefix/lib/x86_64-linux-gnu/pkgconfig:$prefix/share/pkgconfig
+}
+
+# cuBLASLt and cuDNN where the loader does not look: of CUDA itself, or beside a Python package.
+use_gpu_libraries() {
+    local folders
+    folders=$(python3 - <<'PYTHON' || true
+import glob, site, sysconfig
+roots = set(site.getsitepackages() + [sysconfig.get_paths()["purelib"]])
+print(":".join(sorted({f.rsplit("/", 1)[0] for r in roots for n in ("cublasLt", "cudnn")
+                       for f in glob.glob(f"{r}/nvidia/*/lib/lib{n}.so*")})))
+PYTHON
+    )
+    folders=${folders:+$folders:}/usr/local/cuda/lib64
+    export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$folders
+}
+
+architecture() {
+    nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -1 | tr -d '. ' || true
+}
+
+# ---- steps ----
+step_build() {
+    local generator=() arch
+    command -v ninja >/dev/null && generator=(-G Ninja)
+    arch=$(architecture)
+    say "building for sm_${arch:-90} in $build"
+    cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DWICK_CUDA=ON -DWICK_TESTS=ON \
+        -DWICK_CUDA_ARCHITECTURES="${arch:-90}" >"$out/configure.log" 2>&1 ||
+        { tail -20 "$out/configure.log"; die "configuring failed"; }
+    cmake --build "$build" -j "$(nproc)" --target wick wick-nn wick_cpu wick_cuda wick-cli wick-parity \
+        >"$out/build.log" 2>&1 || { grep -E 'error|FAILED' "$out/build.log" | head -20; die "building failed"; }
+}
+
+write_configuration() {
+    cat >"$build/gpu.ini" <<INI
+[plugin.cpu]
+path = $build/lib/wick/cpu.so
+[plugin.cuda]
+path = $build/lib/wick/cuda.so
+INI
+}
+
+step_info() {
+    say "wick info"
+    nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || true
+    "$build/bin/wick" info --why 2>&1 | tee "$out/info.txt" | head -40
+    grep -q '^.*cuda.*ready' "$out/info.txt" || die "the CUDA plugin is not ready"
+}
+
+step_parity() {
+    say "recorded PyTorch results of $goldens on cuda"
+    timeout 150 "$build/bin/wick-parity" "$goldens" --ops --grad --device cuda --config "$build/gpu.ini" \
+        --known tests/parity.known --json "$out/parity.json" >"$out/parity.txt" 2>&1 || say "parity failed or timed out"
+    tail -5 "$out/parity.txt"
+}
+
+step_train() {
+    local device
+    for device in cpu cuda; do
+        say "wick train examples/digits.ini on $device"
+        timeout 60 "$build/bin/wick" train examples/digits.ini --set device=$device >"$out/train-$device.txt" 2>&1 ||
+            say "training on $device failed"
+        tail -3 "$out/train-$device.txt"
+    done
+}
+
+use_dependencies
+use_gpu_libraries
+write_configuration
+export WICK_PLUGIN_PATH=$build/lib/wick
+for step in "${@:-build info parity train}"; do
+    for name in $step; do
+        declare -F "step_$name" >/dev/null || die "unknown step '$name'"
+        "step_$name"
+    done
+done
+say "done"

@@ -1,0 +1,39 @@
+/* Plans by key. */
+#include <stdlib.h>
+
+#include "libraries.h"
+
+/* FNV-1a. */
+static unsigned hash(const void *key, size_t bytes) {
+    const unsigned char *p = key;
+    uint64_t h = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < bytes; ++i) h = (h ^ p[i]) * UINT64_C(1099511628211);
+    return (unsigned)(h ^ h >> 32) % CUDA_BUCKETS;
+}
+
+void *cuda_cache_find(const cuda_cache *cache, const void *key, size_t bytes) {
+    for (const cuda_plan *p = cache->buckets[hash(key, bytes)]; p; p = p->next)
+        if (p->key_bytes == bytes && !memcmp(p->key, key, bytes)) return p->value;
+    return NULL;
+}
+
+bool cuda_cache_add(cuda_cache *cache, const void *key, size_t bytes, void *value) {
+    cuda_plan *p = malloc(sizeof *p + bytes), **bucket = &cache->buckets[hash(key, bytes)];
+    if (!p) return false;
+    p->next = *bucket;
+    p->key_bytes = bytes;
+    p->value = value;
+    memcpy(p->key, key, bytes);
+    *bucket = p;
+    return true;
+}
+
+void cuda_cache_clear(cuda_cache *cache, void (*release)(void *user, void *value), void *user) {
+    for (int i = 0; i < CUDA_BUCKETS; ++i)
+        for (cuda_plan *p = cache->buckets[i], *next; p; p = next) {
+            next = p->next;
+            release(user, p->value);
+            free(p);
+        }
+    memset(cache, 0, sizeof *cache);
+}

@@ -1,0 +1,336 @@
+/* Layer, group and root-mean-square normalization of dense rows, forward and backward. norm_S and norm_backward_S hold a
+ * row in the registers of a team; norm_walk_S and norm_walk_backward_S take rows of any length and address.
+ * The gradients of weight and bias are sums over rows: parts of them first, joined by norm_weights_finish_C. */
+#include "args_norm.h"
+#include "rows.h"
+
+#define MOST_THREADS 1024
+#define ROW_THREADS 512
+#define COLUMNS 32
+#define COLUMN_ROWS 8
+
+GPU_FN int64_t dtype_bytes(int dtype) { return dtype == WICK_F64 ? 8 : dtype == WICK_F32 ? 4 : 2; }
+template <class C>
+GPU_FN C load_at(const void *p, int dtype, int64_t i) {
+    return load_any<C>(static_cast<const char *>(p) + i * dtype_bytes(dtype), dtype);
+}
+template <class C>
+GPU_FN void store_at(void *p, int dtype, int64_t i, C c) {
+    store_any(static_cast<char *>(p) + i * dtype_bytes(dtype), dtype, c);
+}
+
+template <class C>
+struct two {
+    C a, b;
+};
+struct add_two {
+    template <class C>
+    GPU_MEMBER two<C> operator()(const two<C> &x, const two<C> &y) const {
+        return two<C>{x.a + y.a, x.b + y.b};
+    }
+};
+
+/* ---- weights ---- */
+/* V of them from number i on, which V divides; addresses are aligned. */
+template <class S, int V, class C>
+GPU_FN void read_weights(const void *w, int64_t i, C (&out)[V]) {
+    enum { N = 16 / sizeof(S) < V ? 16 / sizeof(S) : V };
+    GPU_UNROLL
+    for (int k = 0; k < V / N; ++k) {
+        pack<S, N> raw = *reinterpret_cast<const pack<S, N> *>(static_cast<const S *>(w) + i + k * N);
+        GPU_UNROLL
+        for (int j = 0; j < N; ++j) out[k * N + j] = load_as<C>(raw.v[j]);
+    }
+}
+template <int V, class C>
+GPU_FN void weights_at(const void *w, int dtype, int64_t i, C fallback, C (&out)[V]) {
+    GPU_UNROLL
+    for (int j = 0; j < V; ++j) out[j] = fallback;
+    if (!w) return;
+    if (dtype == WICK_F32) read_weights<float, V>(w, i, out);
+    if (dtype == WICK_F16) read_weights<f16, V>(w, i, out);
+    if (dtype == WICK_BF16) read_weights<bf16, V>(w, i, out);
+    if (dtype == WICK_F64) read_weights<double, V>(w, i, out);
+}
+template <class C>
+GPU_FN C weight_of(const gpu_norm_args &a, const void *w, int dtype, C fallback, int64_t row, int64_t i) {
+    if (!w) return fallback;
+    return load_at<C>(w, dtype, a.pixels ? row % a.groups * a.group_channels + i / a.pixels : i);
+}
+
+/* ---- forward ---- */
+template <class C>
+GPU_FN void store_statistics(const gpu_norm_args &a, int64_t row, C mean, C rstd) {
+    if (a.mean) store_at(a.mean, a.statistic_dtype, row, mean);
+    store_at(a.rstd, a.statistic_dtype, row, rstd);
+}
+
+template <class S>
+GPU_FN void norm_rows(const gpu_norm_args &a) {
+    typedef typename compute<S>::type C;
+    enum { V = width_of<S>::n };
+    __shared__ C shared[TEAM_WAVES];
+    const int team = a.team, lane = (int)threadIdx.x % team, teams = (int)blockDim.x / team;
+    for (int64_t first = (int64_t)blockIdx.x * teams; first < a.rows; first += (int64_t)gridDim.x * teams) {
+        const int64_t row = first + (int)threadIdx.x / team, n = row < a.rows ? a.n : 0;
+        C x[ROW_PACKS][V], sum = 0, square = 0, mean = 0;
+        row_load(static_cast<const S *>(a.x) + row * a.n, n, lane, team, C(0), x);
+        if (a.mean) {
+            GPU_UNROLL
+            for (int p = 0; p < ROW_PACKS; ++p)
+                GPU_UNROLL
+                for (int j = 0; j < V; ++j) sum += x[p][j];
+            mean = team_join(sum, team, op_sum(), shared) / (C)a.n;
+        }
+        GPU_UNROLL
+        for (int p = 0; p < ROW_PACKS; ++p)
+            GPU_UNROLL
+            for (int j = 0; j < V; ++j) {
+                x[p][j] -= mean;
+                if (lane + p * team < n / V) square += x[p][j] * x[p][j];
+            }
+        square = team_join(square, team, op_sum(), shared);
+        const C rstd = 1 / real_sqrt(square / (C)a.n + (C)a.eps);
+        if (n && !lane) store_statistics(a, row, mean, rstd);
+        GPU_UNROLL
+        for (int p = 0; p < ROW_PACKS; ++p) {
+            const int64_t i = (int64_t)(lane + p * team) * V;
+            C w[V], b[V];
+            if (i >= n) continue;
+            weights_at(a.weight, a.weight_dtype, i, C(1), w);
+            weights_at(a.bias, a.bias_dtype, i, C(0), b);
+            GPU_UNROLL
+            for (int j = 0; j < V; ++j) w[j] = x[p][j] * rstd * w[j] + b[j];
+            write_elements(static_cast<S *>(a.y) + row * a.n + i, w);
+        }
+    }
+}
+
+template <class S>
+GPU_FN void norm_walk(const gpu_norm_args &a) {
+    typedef typename compute<S>::type C;
+    __shared__ C shared[TEAM_WAVES];
+    const int team = a.team, lane = (int)threadIdx.x % team, teams = (int)blockDim.x / team;
+    for (int64_t first = (int64_t)blockIdx.x * teams; first < a.rows; first += (int64_t)gridDim.x * teams) {
+        const int64_t row = first + (int)threadIdx.x / team, n = row < a.rows ? a.n : 0;
+        const S *x = static_cast<const S *>(a.x) + row * a.n;
+        S *y = static_cast<S *>(a.y) + row * a.n;
+        C sum = 0, square = 0, mean = 0;
+        if (a.mean) {
+            row_walk<S>(n, row_head<S>(n, x, x, x), lane, team, [&](auto w, int64_t i) {
+                C v[decltype(w)::n];
+                read_elements(x + i, v);
+                GPU_UNROLL
+                for (int j = 0; j < decltype(w)::n; ++j) sum += v[j];
+            });
+            mean = team_join(sum, team, op_sum(), shared) / (C)a.n;
+        }
+        row_walk<S>(n, row_head<S>(n, x, x, x), lane, team, [&](auto w, int64_t i) {
+            C v[decltype(w)::n];
+            read_elements(x + i, v);
+            GPU_UNROLL
+            for (int j = 0; j < decltype(w)::n; ++j) square += (v[j] - mean) * (v[j] - mean);
+        });
+        square = team_join(square, team, op_sum(), shared);
+        const C rstd = 1 / real_sqrt(square / (C)a.n + (C)a.eps);
+        if (row < a.rows && !lane) store_statistics(a, row, mean, rstd);
+        row_walk<S>(n, row_head<S>(n, x, y, y), lane, team, [&](auto w, int64_t i) {
+            C v[decltype(w)::n];
+            read_elements(x + i, v);
+            GPU_UNROLL
+            for (int j = 0; j < decltype(w)::n; ++j)
+                v[j] = (v[j] - mean) * rstd * weight_of(a, a.weight, a.weight_dtype, C(1), row, i + j) +
+                       weight_of(a, a.bias, a.bias_dtype, C(0), row, i + j);
+            write_elements(y + i, v);
+        });
+    }
+}
+
+/* ---- backward: rstd (g w - mean(g w) - y mean(g w y)), y the normalized input, means over the row ---- */
+/* What a row's elements need. */
+template <class C>
+struct row_state {
+    C mean, rstd, along, across; /* means of g w y and of g w */
+    GPU_MEMBER C normalized(C x) const { return (x - mean) * rstd; }
+    GPU_MEMBER C gradient(C g, C w, C y) const { return rstd * (g * w - across - y * along); }
+};
+template <class C>
+GPU_FN row_state<C> state_of(const gpu_norm_args &a, int64_t row) {
+    row_state<C> s = {0, 0, 0, 0};
+    if (row >= a.rows) return s;
+    if (a.mean) s.mean = load_at<C>(a.mean, a.statistic_dtype, row);
+    s.rstd = load_at<C>(a.rstd, a.statistic_dtype, row);
+    return s;
+}
+template <class C>
+GPU_FN void set_means(const gpu_norm_args &a, row_state<C> &s, const two<C> &sums) {
+    s.across = a.mean ? sums.a / (C)a.n : 0;
+    s.along = sums.b / (C)a.n;
+}
+
+enum { BACKWARD_PACKS = 2 };
+
+template <class S>
+GPU_FN void norm_rows_backward(const gpu_norm_args &a) {
+    typedef typename compute<S>::type C;
+    enum { V = width_of<S>::n };
+    __shared__ two<C> shared[TEAM_WAVES];
+    const int team = a.team, lane = (int)threadIdx.x % team, teams = (int)blockDim.x / team;
+    C gw[BACKWARD_PACKS][V] = {}, gb[BACKWARD_PACKS][V] = {};
+    for (int64_t first = (int64_t)blockIdx.x * teams; first < a.rows; first += (int64_t)gridDim.x * teams) {
+        const int64_t row = first + (int)threadIdx.x / team, n = row < a.rows ? a.n : 0;
+        C x[BACKWARD_PACKS][V], g[BACKWARD_PACKS][V], w[V];
+        row_load(static_cast<const S *>(a.x) + row * a.n, n, lane, team, C(0), x);
+        row_load(static_cast<const S *>(a.g) + row * a.n, n, lane, team, C(0), g);
+        row_state<C> s = state_of<C>(a, row);
+        two<C> sums = {0, 0};
+        GPU_UNROLL
+        for (int p = 0; p < BACKWARD_PACKS; ++p) {
+            const int64_t i = (int64_t)(lane + p * team) * V;
+            if (i >= n) continue;
+            weights_at(a.weight, a.weight_dtype, i, C(1), w);
+            GPU_UNROLL
+            for (int j = 0; j < V; ++j) {
+                x[p][j] = s.normalized(x[p][j]);
+                gw[p][j] += g[p][j] * x[p][j], gb[p][j] += g[p][j];
+                g[p][j] *= w[j];
+                sums.a += g[p][j], sums.b += g[p][j] * x[p][j];
+            }
+        }
+        if (!a.y) continue;
+        set_means(a, s, team_join(sums, team, add_two(), shared));
+        GPU_UNROLL
+        for (int p = 0; p < BACKWARD_PACKS; ++p) {
+            const int64_t i = (int64_t)(lane + p * team) * V;
+            GPU_UNROLL
+            for (int j = 0; j < V; ++j) x[p][j] = s.gradient(g[p][j], C(1), x[p][j]);
+            if (i < n) write_elements(static_cast<S *>(a.y) + row * a.n + i, x[p]);
+        }
+    }
+    if (!a.partial) return;
+    C *part = static_cast<C *>(a.partial) + ((int64_t)blockIdx.x * teams + (int)threadIdx.x / team) * 2 * a.n;
+    GPU_UNROLL
+    for (int p = 0; p < BACKWARD_PACKS; ++p)
+        GPU_UNROLL
+        for (int j = 0; j < V; ++j) {
+            const int64_t i = (int64_t)(lane + p * team) * V + j;
+            if (i < a.n) part[i] = gw[p][j], part[a.n + i] = gb[p][j];
+        }
+}
+
+template <class S>
+GPU_FN void norm_walk_backward(const gpu_norm_args &a) {
+    typedef typename compute<S>::type C;
+    __shared__ two<C> shared[TEAM_WAVES];
+    const int team = a.team, lane = (int)threadIdx.x % team, teams = (int)blockDim.x / team;
+    for (int64_t first = (int64_t)blockIdx.x * teams; first < a.rows; first += (int64_t)gridDim.x * teams) {
+        const int64_t row = first + (int)threadIdx.x / team, n = row < a.rows ? a.n : 0;
+        const S *x = static_cast<const S *>(a.x) + row * a.n, *g = static_cast<const S *>(a.g) + row * a.n;
+        S *y = static_cast<S *>(a.y) + row * a.n;
+        row_state<C> s = state_of<C>(a, row);
+        two<C> sums = {0, 0};
+        row_walk<S>(n, row_head<S>(n, x, g, g), lane, team, [&](auto w, int64_t i) {
+            C u[decltype(w)::n], v[decltype(w)::n];
+            read_elements(x + i, u);
+            read_elements(g + i, v);
+            GPU_UNROLL
+            for (int j = 0; j < decltype(w)::n; ++j) {
+                C gw = v[j] * weight_of(a, a.weight, a.weight_dtype, C(1), row, i + j);
+                sums.a += gw, sums.b += gw * s.normalized(u[j]);
+            }
+        });
+        set_means(a, s, team_join(sums, team, add_two(), shared));
+        row_walk<S>(n, row_head<S>(n, x, g, y), lane, team, [&](auto w, int64_t i) {
+            C u[decltype(w)::n], v[decltype(w)::n];
+            read_elements(x + i, u);
+            read_elements(g + i, v);
+            GPU_UNROLL
+            for (int j = 0; j < decltype(w)::n; ++j)
+                u[j] = s.gradient(v[j], weight_of(a, a.weight, a.weight_dtype, C(1), row, i + j), s.normalized(u[j]));
+            write_elements(y + i, u);
+        });
+    }
+}
+
+/* ---- gradients of weight and bias ---- */
+/* Joins the 8 threads of a column; thread 0 has the result. */
+template <class C>
+GPU_FN two<C> column_sums(two<C> x, two<C> (&shared)[COLUMN_ROWS][COLUMNS]) {
+    const int tx = (int)threadIdx.x % COLUMNS, ty = (int)threadIdx.x / COLUMNS;
+    shared[ty][tx] = x;
+    __syncthreads();
+    for (int i = 1; i < COLUMN_ROWS && !ty; ++i) x = add_two()(x, shared[i][tx]);
+    __syncthreads();
+    return x;
+}
+
+/* Layer norm: a block takes 32 elements of the rows of one part. */
+template <class C>
+GPU_FN void norm_weight_parts(const gpu_norm_args &a) {
+    __shared__ two<C> shared[COLUMN_ROWS][COLUMNS];
+    const int64_t across = (a.n + COLUMNS - 1) / COLUMNS, part = blockIdx.x / across;
+    const int64_t i = (blockIdx.x - part * across) * COLUMNS + threadIdx.x % COLUMNS, end = a.rows * (part + 1) / a.parts;
+    two<C> sums = {0, 0};
+    for (int64_t row = a.rows * part / a.parts + threadIdx.x / COLUMNS; row < end && i < a.n; row += COLUMN_ROWS) {
+        C g = load_at<C>(a.g, a.dtype, row * a.n + i);
+        sums.a += g * state_of<C>(a, row).normalized(load_at<C>(a.x, a.dtype, row * a.n + i));
+        sums.b += g;
+    }
+    sums = column_sums(sums, shared);
+    if (i >= a.n || threadIdx.x >= COLUMNS) return;
+    C *to = static_cast<C *>(a.partial) + part * 2 * a.n + i;
+    to[0] = sums.a, to[a.n] = sums.b;
+}
+
+template <class C>
+GPU_FN void norm_weights_finish(const gpu_norm_args &a) {
+    __shared__ two<C> shared[COLUMN_ROWS][COLUMNS];
+    const int64_t i = (int64_t)blockIdx.x * COLUMNS + threadIdx.x % COLUMNS;
+    const C *from = static_cast<const C *>(a.partial) + i;
+    two<C> sums = {0, 0};
+    for (uint32_t part = threadIdx.x / COLUMNS; part < a.parts; part += COLUMN_ROWS)
+        if (i < a.n) sums.a += from[part * 2 * a.n], sums.b += from[(part * 2 + 1) * a.n];
+    sums = column_sums(sums, shared);
+    if (i >= a.n || threadIdx.x >= COLUMNS) return;
+    if (a.grads[0]) store_at(a.grads[0], a.grad_dtype, i, sums.a);
+    if (a.grads[1]) store_at(a.grads[1], a.grad_dtype, i, sums.b);
+}
+
+/* Group norm: a block takes a channel of all samples. */
+template <class C>
+GPU_FN void norm_group_weights(const gpu_norm_args &a) {
+    __shared__ two<C> shared[TEAM_WAVES];
+    const int64_t channels = a.groups * a.group_channels, samples = a.groups ? a.rows / a.groups : 0;
+    for (int64_t channel = blockIdx.x; channel < channels; channel += gridDim.x) {
+        two<C> sums = {0, 0};
+        for (int64_t sample = 0; sample < samples; ++sample) {
+            const row_state<C> s = state_of<C>(a, sample * a.groups + channel / a.group_channels);
+            const int64_t base = (sample * channels + channel) * a.pixels;
+            for (int64_t i = threadIdx.x; i < a.pixels; i += blockDim.x) {
+                C g = load_at<C>(a.g, a.dtype, base + i);
+                sums.a += g * s.normalized(load_at<C>(a.x, a.dtype, base + i)), sums.b += g;
+            }
+        }
+        sums = team_join(sums, (int)blockDim.x, add_two(), shared);
+        if (threadIdx.x) continue;
+        if (a.grads[0]) store_at(a.grads[0], a.grad_dtype, channel, sums.a);
+        if (a.grads[1]) store_at(a.grads[1], a.grad_dtype, channel, sums.b);
+    }
+}
+
+/* ---- kernels ---- */
+#define NORM(name, S)                                                                                \
+    GPU_KERNEL(norm_##name, ROW_THREADS, gpu_norm_args) { norm_rows<S>(a); }                        \
+    GPU_KERNEL(norm_walk_##name, MOST_THREADS, gpu_norm_args) { norm_walk<S>(a); }                   \
+    GPU_KERNEL(norm_backward_##name, ROW_THREADS, gpu_norm_args) { norm_rows_backward<S>(a); }  \
+    GPU_KERNEL(norm_walk_backward_##name, MOST_THREADS, gpu_norm_args) { norm_walk_backward<S>(a); }
+NORM(f32, float)
+NORM(f16, f16)
+NORM(bf16, bf16)
+NORM(f64, double)
+#define NORM_WEIGHTS(name, C)                                                                                \
+    GPU_KERNEL(norm_weight_parts_##name, COLUMNS *COLUMN_ROWS, gpu_norm_args) { norm_weight_parts<C>(a); }   \
+    GPU_KERNEL(norm_weights_finish_##name, COLUMNS *COLUMN_ROWS, gpu_norm_args) { norm_weights_finish<C>(a); } \
+    GPU_KERNEL(norm_group_weights_##name, 256, gpu_norm_args) { norm_group_weights<C>(a); }
+NORM_WEIGHTS(f32, float)
+NORM_WEIGHTS(f64, double)

@@ -1,0 +1,105 @@
+/* Softmax, its logarithm, and their gradients, along one dimension. */
+#include "../device/args_softmax.h"
+#include "element.h"
+
+#define MOST_THREADS 1024
+#define ROW_PACKS 4 /* device/rows.h */
+#define FLAGS (WICK_KERNEL_CONTIGUOUS | WICK_KERNEL_DETERMINISTIC | WICK_KERNEL_CAPTURE_SAFE)
+
+/* By direction: forward, backward. */
+typedef struct softmax_kernels {
+    gpu_kernel rows[2], walk[2];
+} softmax_kernels;
+#define KERNELS(name)                                      \
+    {                                                      \
+        {GPU_softmax_##name, GPU_softmax_backward_##name}, \
+            {GPU_softmax_long_##name, GPU_softmax_long_backward_##name}, \
+    }
+static const softmax_kernels kernels_f32 = KERNELS(f32), kernels_f16 = KERNELS(f16), kernels_bf16 = KERNELS(bf16),
+                             kernels_f64 = KERNELS(f64);
+static const gpu_kernel columns_f32[2] = {GPU_softmax_columns_f32, GPU_softmax_columns_backward_f32},
+                        columns_f64[2] = {GPU_softmax_columns_f64, GPU_softmax_columns_backward_f64};
+
+static const softmax_kernels *kernels_of(wick_dtype d) {
+    return d == WICK_F64 ? &kernels_f64 : d == WICK_F16 ? &kernels_f16 : d == WICK_BF16 ? &kernels_bf16 : &kernels_f32;
+}
+
+static wick_status *run_columns(const wick_kernel_call *call, const gpu_softmax_args *a, bool backward) {
+    bool wide = a->in_dtype == WICK_F64 || a->out_dtype == WICK_F64 || a->result_dtype == WICK_F64;
+    unsigned blocks = gpu_blocks(gpu_device_of(call), a->rows * a->inner * 8, 256, 1, 64);
+    return gpu_launch(call, (wide ? columns_f64 : columns_f32)[backward], blocks, 256, 0, a);
+}
+
+/* Rows whose accesses fit the registers of a team; 0: they do not, or are no whole accesses. */
+static int32_t register_team(const gpu_softmax_args *a, int64_t access) {
+    const int64_t packs = a->n / access;
+    bool aligned = ((uintptr_t)a->in | (uintptr_t)a->out | (uintptr_t)a->result) % 16 == 0;
+    if (!aligned || a->n % access || packs > ROW_PACKS * MOST_THREADS) return 0;
+    int32_t team = 1;
+    while (team * (team < 32 ? 2 : ROW_PACKS) < packs) team *= 2;
+    return team;
+}
+
+static wick_status *run_rows(const wick_kernel_call *call, gpu_softmax_args *a, bool backward) {
+    const wick_dtype dtype = (wick_dtype)a->in_dtype;
+    const int64_t access = 16 / (int64_t)wick_dtype_bytes(dtype);
+    const softmax_kernels *kernels = kernels_of(dtype);
+    gpu_kernel kernel = kernels->rows[backward];
+    a->team = register_team(a, access);
+    if (!a->team) {
+        kernel = kernels->walk[backward];
+        a->team = a->n > 16 * 1024 ? MOST_THREADS : a->n > 1024 ? 256 : 32;
+    }
+    unsigned threads = a->team > 32 ? (unsigned)a->team : 128; /* a larger team is a block */
+    return gpu_launch(call, kernel, gpu_blocks(gpu_device_of(call), a->rows * a->team, threads, 1, 64), threads, 0, a);
+}
+
+static void set_shape(gpu_softmax_args *a, const wick_tensor *t, int dim) {
+    a->rows = a->n = a->inner = 1;
+    for (int i = 0; i < t->ndim; ++i) *(i < dim ? &a->rows : i == dim ? &a->n : &a->inner) *= t->sizes[i];
+}
+
+static wick_status *run(const wick_kernel_call *call, const wick_tensor *in, const wick_tensor *result, int dim_arg,
+                        bool log, bool safe) {
+    const wick_tensor *out = wick_out_tensor(call, 0);
+    const wick_tensor *tensors[] = {in, out, result ? result : in};
+    for (int i = 0; i < 3; ++i)
+        if (!gpu_is_real((wick_dtype)tensors[i]->dtype)) return gpu_refuse(call, (wick_dtype)tensors[i]->dtype);
+    gpu_softmax_args a = {.out = gpu_data(out),
+                          .in = gpu_data(in),
+                          .result = gpu_data(tensors[2]),
+                          .in_dtype = in->dtype,
+                          .result_dtype = tensors[2]->dtype,
+                          .out_dtype = out->dtype,
+                          .log = log,
+                          .safe = safe};
+    set_shape(&a, in, gpu_dim(call->values[dim_arg].as.i, in->ndim));
+    if (!out->numel) return NULL;
+    bool same = in->dtype == out->dtype && in->dtype == tensors[2]->dtype;
+    return same && a.inner == 1 ? run_rows(call, &a, result != NULL) : run_columns(call, &a, result != NULL);
+}
+
+static const bool plain = false, logarithm = true;
+
+/* (self, dim, half_to_float) */
+static wick_status *softmax_call(const wick_kernel_call *call) {
+    return run(call, wick_arg_tensor(call, 0), NULL, 1, *(const bool *)call->data, false);
+}
+/* (self, dim, dtype) */
+static wick_status *safe_softmax_call(const wick_kernel_call *call) {
+    return run(call, wick_arg_tensor(call, 0), NULL, 1, false, true);
+}
+/* (grad_output, output, dim, input_dtype) */
+static wick_status *softmax_backward_call(const wick_kernel_call *call) {
+    return run(call, wick_arg_tensor(call, 0), wick_arg_tensor(call, 1), 2, *(const bool *)call->data, false);
+}
+
+#define ROW(schema, fn, data, flags) {sizeof(wick_kernel_row), flags, schema, fn, data, 0, 0}
+static const wick_kernel_row rows[] = {
+    ROW("_softmax", softmax_call, &plain, FLAGS),
+    ROW("_log_softmax", softmax_call, &logarithm, FLAGS),
+    ROW("_safe_softmax", safe_softmax_call, NULL, FLAGS | WICK_KERNEL_FUSED_CAST),
+    ROW("_softmax_backward_data", softmax_backward_call, &plain, FLAGS),
+    ROW("_log_softmax_backward_data", softmax_backward_call, &logarithm, FLAGS),
+};
+const gpu_table gpu_softmax_table = GPU_TABLE(rows);

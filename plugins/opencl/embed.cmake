@@ -1,0 +1,10 @@
+# cmake -DOUTPUT=file.c -DINPUTS=a.cl;b.cl -P embed.cmake: each text as a NUL-terminated array ocl_source_NAME.
+set(text "/* Made from the folder kernels. */\n")
+foreach(input ${INPUTS})
+  get_filename_component(name ${input} NAME_WE)
+  file(READ ${input} bytes HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
+  string(REGEX REPLACE "(0x0a,)" "\\1\n    " bytes "${bytes}")
+  string(APPEND text "extern const char ocl_source_${name}[];\nconst char ocl_source_${name}[] = {\n    ${bytes}0};\n")
+endforeach()
+file(WRITE ${OUTPUT} "${text}")

@@ -1,0 +1,100 @@
+/* Sliding windows: unfolding for convolutions, max pooling. All tensors are row-major. */
+#include "kernels.h"
+
+static const ocl_recipe columns_recipe = {
+    .sources = {ocl_source_window}, .kernels = {"im2col", "col2im"}, .expression = "0"};
+static const ocl_recipe pool_recipe = {
+    .sources = {ocl_source_window}, .kernels = {"max_pool", "max_pool_backward"}, .expression = "1"};
+
+/* `window` of kernels/window.cl; kernel, stride, padding and dilation as (height, width). */
+typedef struct window {
+    cl_long planes, height, width, rows, columns;
+    cl_long kernel[2], stride[2], padding[2], dilation[2];
+} window;
+
+/* An int[2] of the schema: one number stands for both, none for `fallback`. */
+static void read_pair(cl_long *out, const wick_value *v, const cl_long *fallback) {
+    for (int i = 0; i < 2; ++i)
+        out[i] = v->tag == WICK_TAG_I64 ? v->as.i : v->count == 0 ? fallback[i] : v->as.ints[v->count == 1 ? 0 : i];
+}
+
+static cl_long positions(cl_long size, const window *w, int axis) {
+    return (size + 2 * w->padding[axis] - w->dilation[axis] * (w->kernel[axis] - 1) - 1) / w->stride[axis] + 1;
+}
+
+static void image_of(window *w, const wick_tensor *image) {
+    w->height = image->sizes[image->ndim - 2], w->width = image->sizes[image->ndim - 1];
+    w->planes = 1;
+    for (int d = 0; d < image->ndim - 2; ++d) w->planes *= image->sizes[d];
+}
+
+/* ---- im2col and col2im ---- */
+/* Values kernel, dilation, padding and stride from argument `first` on. */
+static void read_columns(window *w, const wick_kernel_call *call, int first, const wick_tensor *image) {
+    static const cl_long none[2] = {1, 1};
+    read_pair(w->kernel, &call->values[first], none), read_pair(w->dilation, &call->values[first + 1], none);
+    read_pair(w->padding, &call->values[first + 2], none), read_pair(w->stride, &call->values[first + 3], none);
+    image_of(w, image);
+    w->rows = positions(w->height, w, 0), w->columns = positions(w->width, w, 1);
+}
+
+static wick_status *run_columns(const wick_kernel_call *call, const window *w, int kernel) {
+    const wick_tensor *in = wick_arg_tensor(call, 0), *out = wick_out_tensor(call, 0);
+    ocl_variant v = {.recipe = &columns_recipe, .compute = out->dtype, .dtypes = {out->dtype, in->dtype}};
+    ocl_launch launch;
+    WICK_TRY(ocl_begin(&launch, call, &v, kernel));
+    ocl_arg(&launch, w, sizeof *w);
+    ocl_arg_tensor(&launch, out), ocl_arg_tensor(&launch, in);
+    return ocl_end_items(&launch, out->numel);
+}
+
+/* (self [.., h, w], kernel, dilation, padding, stride) */
+wick_status *ocl_im2col(const wick_kernel_call *call) {
+    window w;
+    read_columns(&w, call, 1, wick_arg_tensor(call, 0));
+    return run_columns(call, &w, 0);
+}
+
+/* (self, output_size, kernel, dilation, padding, stride) -> [.., h, w] */
+wick_status *ocl_col2im(const wick_kernel_call *call) {
+    window w;
+    read_columns(&w, call, 2, wick_out_tensor(call, 0));
+    return run_columns(call, &w, 1);
+}
+
+/* ---- max pooling ---- */
+/* Values kernel, stride, padding and dilation from argument `first` on. */
+static void read_pool(window *w, const wick_kernel_call *call, int first, const wick_tensor *image,
+                      const wick_tensor *pooled) {
+    static const cl_long zero[2] = {0, 0}, one[2] = {1, 1};
+    read_pair(w->kernel, &call->values[first], one), read_pair(w->stride, &call->values[first + 1], w->kernel);
+    read_pair(w->padding, &call->values[first + 2], zero), read_pair(w->dilation, &call->values[first + 3], one);
+    image_of(w, image);
+    w->rows = pooled->sizes[pooled->ndim - 2], w->columns = pooled->sizes[pooled->ndim - 1];
+}
+
+static wick_status *run_pool(const wick_kernel_call *call, const window *w, int kernel, const wick_tensor *out,
+                             const wick_tensor *in, const wick_tensor *at) {
+    ocl_variant v = {.recipe = &pool_recipe, .compute = out->dtype, .dtypes = {out->dtype, in->dtype, at->dtype}};
+    ocl_launch launch;
+    WICK_TRY(ocl_begin(&launch, call, &v, kernel));
+    ocl_arg(&launch, w, sizeof *w);
+    ocl_arg_tensor(&launch, out), ocl_arg_tensor(&launch, in), ocl_arg_tensor(&launch, at);
+    return ocl_end_items(&launch, out->numel);
+}
+
+/* (self, kernel, stride, padding, dilation, ceil_mode) -> (values, positions) */
+wick_status *ocl_max_pool2d(const wick_kernel_call *call) {
+    const wick_tensor *in = wick_arg_tensor(call, 0), *out = wick_out_tensor(call, 0);
+    window w;
+    read_pool(&w, call, 1, in, out);
+    return run_pool(call, &w, 0, out, in, wick_out_tensor(call, 1));
+}
+
+/* (grad_output, self, kernel, stride, padding, dilation, ceil_mode, indices) */
+wick_status *ocl_max_pool2d_backward(const wick_kernel_call *call) {
+    const wick_tensor *grad = wick_arg_tensor(call, 0), *out = wick_out_tensor(call, 0);
+    window w;
+    read_pool(&w, call, 2, out, grad);
+    return run_pool(call, &w, 1, out, grad, wick_arg_tensor(call, 7));
+}
