@@ -4,6 +4,11 @@
 
 static wick_dtype wide_dtype(wick_dtype d) { return wick_dtype_is_floating(d) && d != WICK_F64 ? WICK_F32 : d; }
 
+/* A number is to count as a tensor of its dtype from here on: functions of it alone would be of the default dtype. */
+static wick_tensor *unwrapped(wick_context *c, wick_tensor *t) {
+    return t->flags & WICK_TENSOR_WRAPPED_NUMBER ? wick_clone(c, t, NULL) : t;
+}
+
 bool elementwise_begin(wick_context *c, int op_id, const wick_value *args, elementwise *e) {
     const op_entry *op = &ctx(c)->rt->ops->entries[op_id];
     op_infer ix = {.c = c, .op = op, .args = args, .cast_args = UINT32_MAX};
@@ -14,7 +19,7 @@ bool elementwise_begin(wick_context *c, int op_id, const wick_value *args, eleme
         int i = op->tensor_args[k];
         wick_tensor *t = i < op->base_nargs ? arg_tensor(args, i) : NULL;
         /* Numbers are rounded to the compute dtype first, as they are for a kernel. */
-        e->in[k] = t && ix.cast_args >> i & 1 ? cast(c, cast(c, t, ix.compute), e->wide) : t;
+        e->in[k] = t && ix.cast_args >> i & 1 ? cast(c, cast(c, unwrapped(c, t), ix.compute), e->wide) : t;
     }
     return !wick_failed(c);
 }

@@ -89,7 +89,8 @@ static wick_tensor *join_log_sum(wick_context *c, wick_tensor *a, wick_tensor *b
 
 static wick_tensor *scan_products(wick_context *c, const wick_value *args) {
     wick_dtype dtype = dtype_or_none(&args[2]), own = (wick_dtype)T(0)->dtype;
-    if (!dtype) dtype = wick_dtype_is_differentiable(own) ? own : WICK_I64;
+    const bool inplace = ctx(c)->composing->variant == VARIANT_INPLACE;
+    if (!dtype) dtype = inplace || wick_dtype_is_differentiable(own) ? own : WICK_I64;
     wick_tensor *t = widen(c, cast(c, wick_clone(c, T(0), NULL), dtype));
     return cast(c, scan(c, t, dim_of(T(0), I(1)), join_product), dtype);
 }
@@ -207,21 +208,49 @@ static wick_tensor *places_in(wick_context *c, wick_tensor *sequence, wick_tenso
     wick_tensor *before = right ? NOT(wick_gt(c, sequence, values)) : NOT(wick_ge(c, sequence, values));
     return cast(c, sum_dims(c, before, (int64_t[]){-1}, 1, false), narrow ? WICK_I32 : WICK_I64);
 }
+/* A number lies on the host: the copy of it lies where `like` does. */
+static wick_tensor *beside(wick_context *c, wick_tensor *t, const wick_tensor *like) {
+    if (wick_device_equal(t->device, like->device) || t->ndim) return t;
+    wick__to_copy_options o = WICK__TO_COPY_OPTIONS_INIT;
+    o.dtype = (wick_dtype)t->dtype, o.device = like->device;
+    return wick__to_copy(c, t, &o);
+}
+
+/* The first two tensors of the row in the dtype in which they are compared, on one device. */
+static bool compared(wick_context *c, int op_id, const wick_value *args, wick_tensor *pair[2]) {
+    elementwise e;
+    if (!elementwise_begin(c, op_id, args, &e)) return false;
+    const wick_tensor *first = e.in[0];
+    const bool on_host = wick_device_equal(first->device, wick_runtime_host(ctx(c)->rt));
+    pair[0] = on_host ? beside(c, e.in[0], e.in[1]) : e.in[0];
+    pair[1] = on_host ? e.in[1] : beside(c, e.in[1], first);
+    return !wick_failed(c);
+}
+
 /* args: sorted_sequence, self, out_int32, right, side, sorter */
 void compose_searchsorted(wick_context *c, const wick_value *args, wick_value *rets) {
-    wick_tensor *sequence = T(0);
+    wick_tensor *pair[2];
     bool right = I(3) || (args[4].tag == WICK_TAG_STRING && args[4].as.string[0] == 'r');
-    if (T(5)) sequence = wick_gather(c, sequence, -1, T(5), NULL);
-    if (sequence) give(rets, places_in(c, sequence, T(1), right, I(2)));
+    if (!compared(c, OP_ID_searchsorted, args, pair)) return;
+    if (T(5)) pair[0] = wick_gather(c, pair[0], -1, T(5), NULL);
+    if (pair[0]) give(rets, places_in(c, pair[0], pair[1], right, I(2)));
 }
-DECOMPOSE(bucketize, places_in(c, T(1), T(0), I(3), I(2)))
+/* args: self, boundaries, out_int32, right */
+void compose_bucketize(wick_context *c, const wick_value *args, wick_value *rets) {
+    wick_tensor *pair[2];
+    if (compared(c, OP_ID_bucketize, args, pair)) give(rets, places_in(c, pair[1], pair[0], I(3), I(2)));
+}
 
 static wick_tensor *is_among(wick_context *c, wick_tensor *elements, wick_tensor *tests, bool invert) {
     wick_tensor *equal = wick_eq(c, wick_unsqueeze(c, elements, -1), flat(c, tests));
     wick_tensor *found = GTN(sum_dims(c, equal, (int64_t[]){-1}, 1, false), N(0));
     return invert ? NOT(found) : found;
 }
-DECOMPOSE(isin, is_among(c, T(0), T(1), I(3)))
+/* args: elements, test_elements, assume_unique, invert */
+void compose_isin(wick_context *c, const wick_value *args, wick_value *rets) {
+    wick_tensor *pair[2];
+    if (compared(c, OP_ID_isin, args, pair)) give(rets, is_among(c, pair[0], pair[1], I(3)));
+}
 
 /* ---- counting ---- */
 /* args: self, bins, min, max; equal bounds mean those of the data */

@@ -53,7 +53,8 @@ void compose_embedding_dense_backward(wick_context *c, const wick_value *args, w
     const wick_dim *sizes = ix.outs[0].sizes;
     wick_tensor *at = flat(c, args[1].as.tensor);
     wick_tensor *grad = at ? wick_reshape(c, self_of(args), (wick_dim[]){at->numel, sizes[1]}, 2) : NULL;
-    if (grad && args[4].as.i) grad = wick_div(c, grad, wick_unsqueeze(c, frequencies(c, at, grad, sizes[0]), 1));
+    if (grad && args[4].as.i)
+        grad = cast_like(c, wick_div(c, grad, wick_unsqueeze(c, frequencies(c, at, grad, sizes[0]), 1)), grad);
     wick_tensor *out = wick_index_add(c, zeros_of(c, grad, sizes, 2), 0, at, grad, NULL);
     if (args[3].as.i >= 0 && args[3].as.i < sizes[0]) wick_zero_(c, wick_select(c, out, 0, args[3].as.i));
     give(rets, out);

@@ -150,8 +150,17 @@ static void index_by_scatter(wick_context *c, const wick_value *args, wick_value
     give(rets, by(c, self_of(args), dim, spread(c, args[2].as.tensor, dim, source), source));
 }
 
+/* alpha times what is added, in its dtype: of integers a whole number of times, of bool either all or nothing. */
+static wick_tensor *scaled_source(wick_context *c, wick_tensor *source, const wick_value *alpha) {
+    const wick_dtype dtype = (wick_dtype)source->dtype;
+    if (wick_dtype_is_differentiable(dtype)) return cast(c, wick_mul_scalar(c, source, *alpha), dtype);
+    const bool times_one = alpha->tag != WICK_TAG_C128 && wick_value_as_double(alpha) == 1;
+    if (times_one || (dtype == WICK_BOOL && wick_value_as_double(alpha) != 0)) return source;
+    return cast(c, wick_mul_scalar(c, source, NUMBER(dtype == WICK_BOOL ? 0 : wick_value_as_int(alpha))), dtype);
+}
+
 void compose_index_add(wick_context *c, const wick_value *args, wick_value *rets) {
-    index_by_scatter(c, args, rets, wick_mul_scalar(c, args[3].as.tensor, args[4]), wick_scatter_add);
+    index_by_scatter(c, args, rets, scaled_source(c, args[3].as.tensor, &args[4]), wick_scatter_add);
 }
 void compose_index_copy(wick_context *c, const wick_value *args, wick_value *rets) {
     index_by_scatter(c, args, rets, args[3].as.tensor, wick_scatter);

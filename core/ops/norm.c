@@ -60,6 +60,14 @@ static wick_status *want_floating(const wick_tensor *x, const char *name) {
                             wick_dtype_name((wick_dtype)x->dtype));
 }
 
+/* Kernels walk statistics and weights by what the shapes say: those must have as many elements. `t` may be NULL. */
+static wick_status *want_elements(const wick_tensor *t, wick_dim want, const char *name, const char *what) {
+    char sizes[SIZES_TEXT];
+    if (!t || t->numel == want) return NULL;
+    return WICK_ERROR(WICK_INVALID_ARGUMENT, "expected %s to have %lld elements (%s), got shape %s", name,
+                      (long long)want, what, format_sizes(t->ndim, t->sizes, sizes, sizeof sizes));
+}
+
 /* ---- layer normalization: (input, normalized_shape, weight, bias, eps) ---- */
 static wick_status *check_layer(const wick_tensor *x, const wick_value *shape, const wick_tensor *weight,
                                 const wick_tensor *bias) {
@@ -114,6 +122,10 @@ wick_status *infer_layer_norm_backward(op_infer *ix) {
     const wick_tensor *x = arg_tensor(ix->args, 1), *w = arg_tensor(ix->args, 5), *b = arg_tensor(ix->args, 6);
     const wick_value *shape = &ix->args[2];
     WICK_TRY(check_layer(x, shape, w, b));
+    WICK_TRY(want_elements(arg_tensor(ix->args, 0), x->numel, "grad_out", "as many as input"));
+    wick_dim runs = wick_dim_product(x->sizes, x->ndim - (int)shape->count);
+    WICK_TRY(want_elements(arg_tensor(ix->args, 3), runs, "mean", "one for each normalized part"));
+    WICK_TRY(want_elements(arg_tensor(ix->args, 4), runs, "rstd", "one for each normalized part"));
     meta_like(&ix->outs[0], x);
     for (int i = 1; i < 3; ++i)
         meta_set(&ix->outs[i], (wick_dtype)(w ? w : x)->dtype, (int)shape->count, shape->as.ints);
@@ -141,16 +153,30 @@ void compose_layer_norm(wick_context *c, const wick_value *args, wick_value *ret
 }
 
 /* ---- group normalization: (input, weight, bias, N, C, HxW, group, eps) ---- */
-wick_status *infer_group_norm(op_infer *ix) {
-    const wick_tensor *x = arg_tensor(ix->args, 0);
-    wick_dim batch = ix->args[3].as.i, channels = ix->args[4].as.i, pixels = ix->args[5].as.i,
-             groups = ix->args[6].as.i;
-    WICK_TRY(want_floating(x, "GroupNormKernelImpl"));
-    if (groups < 1 || channels % groups || wick_dim_mul(batch, wick_dim_mul(channels, pixels)) != x->numel)
+/* `v` are N, C, HxW, group. */
+static wick_status *check_groups(const wick_value *v, const wick_tensor *x, const char *name) {
+    wick_dim batch = v[0].as.i, channels = v[1].as.i, pixels = v[2].as.i, groups = v[3].as.i;
+    char sizes[SIZES_TEXT];
+    if (groups < 1 || channels % groups)
         return WICK_ERROR(WICK_INVALID_ARGUMENT,
                           "Expected number of channels in input to be divisible by num_groups, but got %lld "
                           "channels and num_groups=%lld",
                           (long long)channels, (long long)groups);
+    if (batch < 0 || channels < 0 || pixels < 0 || wick_dim_mul(batch, wick_dim_mul(channels, pixels)) != x->numel)
+        return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                          "Expected %s to have N * C * HxW elements, but got N=%lld, C=%lld, HxW=%lld and shape %s", name,
+                          (long long)batch, (long long)channels, (long long)pixels,
+                          format_sizes(x->ndim, x->sizes, sizes, sizeof sizes));
+    return NULL;
+}
+
+wick_status *infer_group_norm(op_infer *ix) {
+    const wick_tensor *x = arg_tensor(ix->args, 0);
+    wick_dim batch = ix->args[3].as.i, channels = ix->args[4].as.i, groups = ix->args[6].as.i;
+    WICK_TRY(want_floating(x, "GroupNormKernelImpl"));
+    WICK_TRY(check_groups(&ix->args[3], x, "input"));
+    WICK_TRY(want_elements(arg_tensor(ix->args, 1), channels, "weight", "one for each channel"));
+    WICK_TRY(want_elements(arg_tensor(ix->args, 2), channels, "bias", "one for each channel"));
     meta_like(&ix->outs[0], x);
     for (int i = 1; i < 3; ++i)
         meta_set(&ix->outs[i], statistics_dtype(x, arg_tensor(ix->args, 1), arg_tensor(ix->args, 2)), 2,
@@ -187,8 +213,15 @@ void compose_group_norm_core(wick_context *c, const wick_value *args, wick_value
 /* (grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask) */
 wick_status *infer_group_norm_backward(op_infer *ix) {
     const wick_tensor *x = arg_tensor(ix->args, 1), *w = arg_tensor(ix->args, 4);
+    const wick_value *v = &ix->args[5];
+    WICK_TRY(check_groups(v, x, "input"));
+    WICK_TRY(check_groups(v, arg_tensor(ix->args, 0), "grad_out"));
+    wick_dim runs = wick_dim_mul(v[0].as.i, v[3].as.i);
+    WICK_TRY(want_elements(arg_tensor(ix->args, 2), runs, "mean", "N * group"));
+    WICK_TRY(want_elements(arg_tensor(ix->args, 3), runs, "rstd", "N * group"));
+    WICK_TRY(want_elements(w, v[1].as.i, "weight", "one for each channel"));
     meta_like(&ix->outs[0], x);
-    for (int i = 1; i < 3; ++i) meta_set(&ix->outs[i], (wick_dtype)(w ? w : x)->dtype, 1, &ix->args[6].as.i);
+    for (int i = 1; i < 3; ++i) meta_set(&ix->outs[i], (wick_dtype)(w ? w : x)->dtype, 1, &v[1].as.i);
     for (int i = 0; i < 3; ++i) ix->outs[i].absent = !ix->args[9].as.bools[i];
     return NULL;
 }
@@ -235,6 +268,10 @@ static wick_status *batch_like(op_infer *ix, bool training, int outputs) {
             return WICK_ERROR(WICK_INVALID_ARGUMENT, "%s should contain %lld elements not %lld", ix->op->args[i].name,
                               (long long)x->sizes[1], (long long)t->numel);
     }
+    char sizes[SIZES_TEXT];
+    if (training && x->numel == 0)
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "input tensor must have at least one element, but got input_sizes = %s",
+                          format_sizes(x->ndim, x->sizes, sizes, sizeof sizes));
     wick_dim channels = training ? x->sizes[1] : 0;
     meta_like(&ix->outs[0], x);
     for (int i = 1; i < 3; ++i)
@@ -303,12 +340,31 @@ void compose_batch_norm_update(wick_context *c, const wick_value *args, wick_val
     rets[3] = V(wick_new_zeros(c, T(0), (wick_dim[]){0}, 1, &o));
 }
 
+/* In training the saved statistics are read, else the running ones. */
+static wick_status *check_batch_backward(const wick_value *args, const wick_tensor *x) {
+    const bool training = args[7].as.i;
+    char a[SIZES_TEXT], b[SIZES_TEXT];
+    const wick_tensor *g = arg_tensor(args, 0), *w = arg_tensor(args, 2), *mean = arg_tensor(args, training ? 5 : 3),
+                      *spread = arg_tensor(args, training ? 6 : 4);
+    if (g->ndim != x->ndim || memcmp(g->sizes, x->sizes, sizeof *x->sizes * x->ndim))
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "batch_norm: expected grad_out to have the shape %s of input, got %s",
+                          format_sizes(x->ndim, x->sizes, a, sizeof a), format_sizes(g->ndim, g->sizes, b, sizeof b));
+    if (!mean || !spread)
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "batch_norm: the backward with train=%s needs %s",
+                          training ? "True" : "False",
+                          training ? "save_mean and save_invstd" : "running_mean and running_var");
+    WICK_TRY(want_elements(w, x->sizes[1], "weight", "one for each channel"));
+    WICK_TRY(want_elements(mean, x->sizes[1], training ? "save_mean" : "running_mean", "one for each channel"));
+    return want_elements(spread, x->sizes[1], training ? "save_invstd" : "running_var", "one for each channel");
+}
+
 /* (grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask) */
 wick_status *infer_batch_norm_backward(op_infer *ix) {
     const wick_tensor *x = arg_tensor(ix->args, 1), *w = arg_tensor(ix->args, 2);
     const uint8_t *mask = ix->args[9].as.bools;
     if (x->ndim < 2)
         return WICK_ERROR(WICK_INVALID_ARGUMENT, "batch_norm: input needs at least 2 dimensions, got %d", x->ndim);
+    WICK_TRY(check_batch_backward(ix->args, x));
     meta_like(&ix->outs[0], x);
     for (int i = 1; i < 3; ++i) meta_set(&ix->outs[i], (wick_dtype)(w ? w : x)->dtype, 1, &x->sizes[1]);
     for (int i = 0; i < 3; ++i) ix->outs[i].absent = !mask[i];
@@ -342,7 +398,9 @@ void compose_batch_norm_backward(wick_context *c, const wick_value *args, wick_v
 /* (input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled) */
 void compose_batch_norm(wick_context *c, const wick_value *args, wick_value *rets) {
     if (!T(0)->numel) { /* nothing to normalize: any shape will do */
-        give(rets, wick_clone(c, T(0), NULL));
+        wick_tensor *first[2];
+        for (int i = 0; i < 2; ++i) first[i] = T(1 + i) && T(1 + i)->numel ? wick_select(c, T(1 + i), 0, 0) : NULL;
+        give(rets, affine(c, wick_clone(c, T(0), NULL), first[0], first[1]));
         return;
     }
     FIRST(c, native_batch_norm, 3, args[0], args[1], args[2], args[3], args[4], args[5], args[6], args[7]);

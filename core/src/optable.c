@@ -352,8 +352,15 @@ const wick_op *wick_op_at(wick_runtime *rt, int index) {
 
 void wick_op_describe(const wick_op *op, wick_op_info *out) {
     bool composite = op_is_transparent(op->def) && !(op->def->flags & NOT_DIFFERENTIABLE);
-    *out = (wick_op_info){sizeof *out, op->def->flags, op->def->kind, op->name,
-                          op->schema,  op->nargs,      op->nrets,     op->def->grad || composite};
+    const wick_op_info info = {.struct_size = out->struct_size < sizeof info ? out->struct_size : sizeof info,
+                               .flags = op->def->flags,
+                               .kind = op->def->kind,
+                               .differentiable = op->def->grad || composite,
+                               .name = op->name,
+                               .schema = op->schema,
+                               .nargs = op->nargs,
+                               .nrets = op->nrets};
+    memcpy(out, &info, info.struct_size);
 }
 
 int wick_op_argument(const wick_op *op, const char *name) { return find_arg(op, name, strlen(name)); }

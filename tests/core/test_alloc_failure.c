@@ -48,7 +48,7 @@ static bool square_backward(wick_function_call *call, wick_context *c, wick_tens
 
 /* A custom function, a retained gradient that moves, a complex base written to through its real part, anomaly mode. */
 static wick_tensor *rare_paths(wick_tensor *w) {
-    static const wick_function square = {sizeof square, "Square", square_forward, square_backward, NULL};
+    static const wick_function square = {sizeof square, 0, "Square", square_forward, square_backward, NULL};
     wick_modes modes = wick_set_anomaly(C, true);
     wick_tensor *y = NULL, *z;
     wick_function_apply(C, &square, NULL, &w, 1, &y, 1);
@@ -69,7 +69,7 @@ static wick_tensor *give(void *user, wick_context *c, void *token) { return toke
 static void drop(void *user, void *token) { wick_release(token); }
 
 static void training_step(wick_tensor *x, wick_tensor *w, wick_tensor *deep) {
-    const wick_saved_hooks hooks = {sizeof hooks, keep, give, drop, NULL};
+    const wick_saved_hooks hooks = {sizeof hooks, 0, keep, give, drop, NULL};
     wick_register_hook(C, w, look, NULL);
     wick_tensor *loss = many_shapes(x, w, deep);
     if (loss) wick_backward_many(C, &loss, NULL, 1, WICK_CREATE_GRAPH);

@@ -27,7 +27,7 @@ static bool apply(const wick_function *fn, plan *p, wick_tensor *const *in, int 
     return wick_function_apply(C, fn, p, in, n, out, m);
 }
 #define FUNCTION(name, forward, backward) \
-    { sizeof(wick_function), name, forward, backward, destroy }
+    { sizeof(wick_function), 0, name, forward, backward, destroy }
 
 /* ---- product: saves its inputs ---- */
 static bool product_forward(wick_function_call *call, wick_context *c, wick_tensor *const *in, int n, wick_tensor **out,

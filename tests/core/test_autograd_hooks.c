@@ -213,7 +213,7 @@ static wick_tensor *unpack(void *user, wick_context *c, void *token) {
 }
 static void release(void *user, void *token) { ((store *)user)->released++; }
 
-#define HOOKS(s) (&(wick_saved_hooks){sizeof(wick_saved_hooks), pack, unpack, release, s})
+#define HOOKS(s) (&(wick_saved_hooks){sizeof(wick_saved_hooks), 0, pack, unpack, release, s})
 
 static void test_saved_tensors_move_to_the_host_and_back(void **state) {
     store s = {0};

@@ -68,8 +68,8 @@ static bool cut_backward(wick_function_call *call, wick_context *c, wick_tensor 
     out[0] = wick_mul(c, grads[0], SCALED(wick_mul(c, x, x), 3));
     return true;
 }
-static const wick_function wrong = {sizeof wrong, "Wrong", cube_forward, wrong_backward, NULL};
-static const wick_function cut = {sizeof cut, "Cut", cube_forward, cut_backward, NULL};
+static const wick_function wrong = {sizeof wrong, 0, "Wrong", cube_forward, wrong_backward, NULL};
+static const wick_function cut = {sizeof cut, 0, "Cut", cube_forward, cut_backward, NULL};
 
 static bool custom(void *user, wick_context *c, wick_tensor *const *in, int n, wick_tensor **out, int m) {
     return wick_function_apply(c, user, NULL, in, n, out, m);

@@ -194,7 +194,7 @@ static bool fail_backward(wick_function_call *call, wick_context *c, wick_tensor
 }
 
 static void test_partial_gradients_are_refused(void **state) {
-    static const wick_function broken = {sizeof broken, "Broken", fail_forward, fail_backward, NULL};
+    static const wick_function broken = {sizeof broken, 0, "Broken", fail_forward, fail_backward, NULL};
     fixture f = fixture_open();
     wick_tensor *params[] = {ones(f.c), ones(f.c)}, *out = NULL;
     wick_optimizer *o = wick_sgd_create(f.c, params, 2, NULL);

@@ -53,6 +53,7 @@ WICK_API bool wick_queue_callback(wick_context *c, void (*fn)(void *user, wick_c
  * Innermost pair only. */
 typedef struct wick_saved_hooks {
     uint32_t struct_size;
+    uint32_t flags;                                                   /* 0 */
     void *(*pack)(void *user, wick_context *c, wick_tensor *t);       /* returns a token */
     wick_tensor *(*unpack)(void *user, wick_context *c, void *token); /* scope-owned */
     void (*release)(void *user, void *token);
@@ -74,6 +75,7 @@ WICK_API WICK_MUST_USE wick_status *wick_graph_to_string(wick_context *c, const 
 typedef struct wick_function_call wick_function_call;
 typedef struct wick_function {
     uint32_t struct_size;
+    uint32_t flags; /* 0 */
     const char *name;
     /* Computes outputs (scope-owned) from inputs; gradient recording is off inside. */
     bool (*forward)(wick_function_call *call, wick_context *c, wick_tensor *const *inputs, int ninputs,

@@ -19,10 +19,10 @@ typedef struct wick_op_info {
     uint32_t struct_size;
     uint32_t flags;
     wick_op_kind kind;
-    const char *name;   /* "add.Tensor" */
-    const char *schema; /* full */
-    int32_t nargs, nrets;
     int32_t differentiable; /* 1: it has a gradient rule or decomposes into operators that have */
+    const char *name;       /* "add.Tensor" */
+    const char *schema;     /* full */
+    int32_t nargs, nrets;
 } wick_op_info;
 
 /* FNV-1a of an operator's name, by which it is looked up. */
@@ -42,6 +42,7 @@ WICK_BEGIN_DECLS
 WICK_API const wick_op *wick_op_find(wick_runtime *runtime, const char *name);
 /* Operators in name order; NULL past the end. */
 WICK_API const wick_op *wick_op_at(wick_runtime *runtime, int index);
+/* Fills what out->struct_size has room for. */
 WICK_API void wick_op_describe(const wick_op *op, wick_op_info *out);
 /* True if the device type has a kernel for it; false if it decomposes, falls back or fails there. */
 WICK_API bool wick_op_has_kernel(wick_runtime *runtime, const wick_op *op, int device_type);

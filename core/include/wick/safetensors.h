@@ -25,6 +25,7 @@ typedef struct wick_safetensors_info {
     uint32_t struct_size;
     wick_dtype dtype;
     int32_t ndim;
+    uint32_t reserved;
     uint64_t offset_bytes; /* from the first byte behind the header */
     uint64_t bytes;
     const char *name; /* UTF-8, any characters but U+0000 */

@@ -28,7 +28,7 @@ WICK_API wick_stream *wick_stream_retain(wick_stream *stream);
 /* NULL is allowed. The last release waits for the stream's work. */
 WICK_API void wick_stream_release(wick_stream *stream);
 WICK_API wick_device wick_stream_device(const wick_stream *stream);
-/* Waits for all work on the stream. Reports asynchronous errors: "at or before ...". */
+/* Waits for all work on the stream and reports its errors. (Reads through a context name the newest operator, too.) */
 WICK_API WICK_MUST_USE wick_status *wick_stream_synchronize(wick_stream *stream);
 WICK_API WICK_MUST_USE wick_status *wick_stream_query(wick_stream *stream, bool *out_idle);
 /* The context's current stream of the device, lent; NULL: the default stream. */

@@ -41,7 +41,7 @@ static bool cube_backward(wick_function_call *call, wick_context *c, wick_tensor
 }
 
 wick_status *linked_gradients(wick_context *c) {
-    static const wick_function cube = {sizeof cube, "Cube", cube_forward, cube_backward, NULL};
+    static const wick_function cube = {sizeof cube, 0, "Cube", cube_forward, cube_backward, NULL};
     wick_tensor *x = wick_set_requires_grad(c, wick_add_scalar(c, ramp(c, 3), wick_value_float(1), NULL), true), *y;
     wick_function_apply(c, &cube, NULL, &x, 1, &y, 1);
     wick_backward(c, wick_sum(c, y, NULL));

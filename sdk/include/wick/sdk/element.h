@@ -7,8 +7,8 @@
  *     anything -> f16, bf16, f8e4m3fn, f8e5m2   rounded to f32 first, then to nearest, ties to even
  *     complex -> real       the real part
  *
- * A row is n elements that lie `stride` bytes apart (0: the same element n times; may be negative), of any alignment. The
- * dtype must be one of wick/dtype.h, for which wick_element_known() is true. Everything works on the caller's own
+ * A row is n elements that lie `stride` bytes apart (0: the same element n times; may be negative), of any alignment.
+ * The dtype must be one of wick/dtype.h, for which wick_element_known() is true. Everything works on the caller's own
  * memory: thread-safe on distinct objects. */
 #ifndef WICK_SDK_ELEMENT_H
 #define WICK_SDK_ELEMENT_H
@@ -24,6 +24,16 @@ typedef struct wick_complex128 {
 } wick_complex128;
 
 static inline bool wick_element_known(uint32_t dtype) { return dtype >= WICK_BOOL && dtype < WICK_DTYPE_COUNT; }
+
+/* "f32": wick_dtype_name for plugins, which link nothing of wick. A static string; "registered" for an element type of
+ * a plugin, "invalid" for what is none. */
+static inline const char *wick_element_name(uint32_t dtype) {
+#define WICK_ELEMENT_NAME_(NAME, value, name, torch_name, bytes, st_name, category) name,
+    static const char *const names[] = {"invalid", WICK_DTYPES(WICK_ELEMENT_NAME_)};
+#undef WICK_ELEMENT_NAME_
+    if (dtype < WICK_DTYPE_COUNT) return names[dtype];
+    return wick_dtype_bytes((wick_dtype)dtype) ? "registered" : "invalid";
+}
 
 /* ---- the small floats ---- */
 static inline uint32_t wick_f32_bits(float x) {

@@ -37,8 +37,8 @@ struct wick_host {
     wick_status *(*register_backend)(wick_registrar *registrar, const wick_backend *backend, void *instance); /* once */
     wick_status *(*register_operators)(wick_registrar *registrar, const wick_operator_row *rows, uint64_t count,
                                        void *instance);
-    /* Kernels for a device of another plugin, named by its device name ("cpu"), which must be loaded before, or for
-     * every device type that is ADDRESSABLE and synchronous: "*". A kernel that the device has already is replaced. */
+    /* Kernels for a device of another plugin that is loaded already, named by its device name ("cpu"); "*": for every
+     * such device that is ADDRESSABLE and synchronous. A kernel that the device has is replaced. */
     wick_status *(*register_kernels)(wick_registrar *registrar, const char *device_name, const wick_kernel_row *rows,
                                      uint64_t count, void *instance);
     /* A free rank of wick/dispatch.h (1..63) for a functionality key. */

@@ -80,9 +80,11 @@ typedef struct wick_event_interface {
     uint32_t flags; /* 0 */
     wick_status *(*create)(void *instance, int32_t index, uint32_t flags, void **out_event);
     void (*destroy)(void *instance, int32_t index, void *event); /* pending or not; cannot fail */
-    /* Marks all work that is on the stream now; an earlier mark is forgotten. */
+    /* Marks all work that is on the stream now (NULL: the default one of device `index`, the event's own); an earlier
+     * mark is forgotten. An event that was never recorded is done: waits for it return at once. */
     wick_status *(*record)(void *instance, int32_t index, void *event, void *stream);
-    /* Work put on `stream` (of any device of this backend) afterwards waits for the event; the host does not. */
+    /* Work put on `stream` afterwards waits for the event; the host does not. `index` is the device of the stream,
+     * which may be another one of this backend than the event's: NULL is its default stream. */
     wick_status *(*wait)(void *instance, int32_t index, void *event, void *stream);
     wick_status *(*synchronize)(void *instance, int32_t index, void *event); /* the host waits */
     wick_status *(*query)(void *instance, int32_t index, void *event, bool *out_done);
@@ -253,7 +255,8 @@ typedef struct wick_backend {
     const char *device_name; /* "cpu": letters, digits and _, at most 31; unique in the process's runtime */
     /* Number of devices, asked once after create; never fails, makes no device context. 0: no device. */
     int32_t (*device_count)(void *instance);
-    /* Fills *out, whose struct_size is set. */
+    /* Fills what it knows of *out, which is zeroed but for struct_size: memory_bytes or memory_free_bytes 0 means
+     * unknown. */
     wick_status *(*device_query)(void *instance, int32_t index, wick_device_info *out);
     /* Waits for all work of the device. Optional: synchronous device. Required with the stream interface. */
     wick_status *(*synchronize)(void *instance, int32_t index);

@@ -12,6 +12,10 @@
  *         ... n elements from wick_cursor_address(&it, &c, k), wick_iter_stride(&it, k) bytes apart ...
  *     }
  *
+ * Memory that the host cannot address is walked by numbers: sizes and strides are right without it (only data[] is
+ * NULL), wick_iter_element_stride() counts in elements, wick_tensor_base() says where element 0 is in the block that
+ * the plugin allocated; a kernel on the device computes base + sum of index * stride.
+ *
  * Everything works on the caller's own objects: thread-compatible. */
 #ifndef WICK_SDK_ITER_H
 #define WICK_SDK_ITER_H
@@ -146,6 +150,20 @@ static inline bool wick_iter_is_constant(const wick_iter *it, int k) {
 }
 
 static inline int64_t wick_iter_stride(const wick_iter *it, int k) { return it->strides[k][0]; }
+
+/* ---- without addresses: positions in elements ---- */
+/* Of operand `k` along the merged dimension `d`; 0 where it is broadcast. */
+static inline int64_t wick_iter_element_stride(const wick_iter *it, int k, int d) {
+    return it->strides[k][d] / it->element_bytes[k];
+}
+/* Where element 0 of `t` is, in elements (in bytes) from the start of what the block's handle stands for. Blocks begin
+ * at multiples of the memory interface's alignment, which are whole elements. */
+static inline int64_t wick_tensor_base(const wick_tensor *t) {
+    return (int64_t)(t->storage->memory.offset_bytes / wick_dtype_bytes(wick_tensor_dtype(t))) + t->offset;
+}
+static inline uint64_t wick_tensor_base_bytes(const wick_tensor *t) {
+    return t->storage->memory.offset_bytes + (uint64_t)t->offset * wick_dtype_bytes(wick_tensor_dtype(t));
+}
 
 static inline wick_cursor wick_cursor_at(const wick_iter *it, int64_t position) {
     wick_cursor c;

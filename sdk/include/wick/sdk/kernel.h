@@ -18,7 +18,17 @@ typedef struct wick_philox {
  * outputs (tag TENSOR; None for an output that the caller's mask left out). The core has run the shape rule, allocated
  * or checked the outputs and inserted the casts, broadcasts and copies that the row's flags ask for. Everything is
  * borrowed for the call: a kernel that returns before its work is done (a stream) copies what it needs. The memory of
- * the tensors stays for all work that was put on `stream` before the call returns. */
+ * the tensors stays for all work that was put on `stream` before the call returns.
+ *
+ * A row that writes to its argument ("uniform_", "scatter.src" as scatter_) is called in the out form, too: self is an
+ * argument like the others, the result is the output behind them.
+ *   - Elementwise rows (add_, fill_): an argument may be the output itself, the same elements in the same order; it
+ *     never overlaps it in part.
+ *   - copy_: the core calls it with self == output, whatever the row's flags and dtypes: src has the output's shape (by
+ *     strides of 0, if it is smaller) and any dtype, both have any strides. neg and conj_physical, too, are called
+ *     with self == output of any strides, to settle lazy signs.
+ *   - All others (scatter_, index_put_, uniform_, normal_, cumsum_): the output is memory of its own, not initialized,
+ *     which the core copies to self afterwards; a kernel that writes only some elements copies self to it first. */
 typedef struct wick_kernel_call {
     uint32_t struct_size;
     uint16_t nargs;
@@ -31,12 +41,14 @@ typedef struct wick_kernel_call {
     wick_context *context;
     void *stream;              /* of the device's stream interface; NULL: its default stream, or a synchronous device */
     const wick_philox *philox; /* for operators flagged random */
-    /* Not NULL while a graph is captured: device memory with {seed, offset} as two uint64, read when the graph runs; the
-     * offset in `philox` then counts from there. Only for kernels flagged RANDOM_STATE. */
+    /* Not NULL while a graph is captured: device memory with {seed, offset} as two uint64, read when the graph runs;
+     * the offset in `philox` then counts from there. Only for kernels flagged RANDOM_STATE. */
     const wick_memory *random_state;
     wick_device device;
-    uint32_t flags;         /* wick_call_flag */
-    uint32_t compute_dtype; /* wick_dtype that the shape rule chose; NONE if the row casts nothing */
+    uint32_t flags; /* wick_call_flag */
+    /* wick_dtype that the shape rule chose. NONE: the operator casts nothing; then the row's `dtypes` are not looked
+     * at, and the kernel gets tensors of every dtype (docs/plugin-guide.md has the list). */
+    uint32_t compute_dtype;
     uint32_t reserved;
 } wick_kernel_call;
 
@@ -63,9 +75,9 @@ enum wick_kernel_flag {
 };
 
 /* Registers a kernel for an operator. The schema is best the full text that the plugin was built for (wick/sdk/
- * schemas.h): arguments are then matched by name, so that host and kernel may differ by defaulted arguments. An argument
- * of the host's that the kernel lacks must equal its default, else the kernel does not take the call; one of the
- * kernel's that the host lacks has the kernel's own default. A row that cannot fit is refused with a reason
+ * schemas.h): arguments are then matched by name, so that host and kernel may differ by defaulted arguments. An
+ * argument of the host's that the kernel lacks must equal its default, else the kernel does not take the call; one of
+ * the kernel's that the host lacks has the kernel's own default. A row that cannot fit is refused with a reason
  * (`wick info --why`); the others stand. A bare name ("add.Tensor") takes the host's schema as it is. */
 typedef struct wick_kernel_row {
     uint32_t struct_size;
@@ -80,12 +92,28 @@ typedef struct wick_kernel_row {
 #define WICK_KERNEL_ROW(schema_, fn_, dtypes_, flags_) \
     { sizeof(wick_kernel_row), (flags_), (schema_), (fn_), NULL, (dtypes_), 0 }
 
-/* Argument or output `i`, NULL for None. */
+/* Argument or output `i`, NULL for None. After host->resize_output an output is the same tensor with its new sizes and
+ * memory. */
 static inline wick_tensor *wick_arg_tensor(const wick_kernel_call *k, int i) {
     return k->values[i].tag == WICK_TAG_TENSOR ? k->values[i].as.tensor : NULL;
 }
 static inline wick_tensor *wick_out_tensor(const wick_kernel_call *k, int i) {
     return wick_arg_tensor(k, k->nargs + i);
+}
+
+/* An `int dim` argument of a tensor with `ndim` dimensions as 0 .. ndim - 1: -1 is the last. The shape rule has
+ * checked its range; 0 for a tensor without dimensions, which counts as one of size 1. */
+static inline int wick_dim_of(const wick_value *value, int ndim) {
+    const int64_t dim = value->as.i;
+    return ndim == 0 ? 0 : (int)(dim < 0 ? dim + ndim : dim);
+}
+
+/* Element `i` of an `int[n]` argument: a list of one, or a number, stands for all. An empty list and None have no
+ * elements: `fallback` (a pooling's stride: its kernel size). */
+static inline int64_t wick_int_at(const wick_value *value, uint32_t i, int64_t fallback) {
+    if (value->tag == WICK_TAG_I64) return value->as.i;
+    if (value->tag != WICK_TAG_I64_LIST || value->count == 0) return fallback;
+    return value->as.ints[value->count == 1 ? 0 : i < value->count ? i : value->count - 1];
 }
 
 #endif

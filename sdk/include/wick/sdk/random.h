@@ -1,10 +1,30 @@
 /* wick/sdk/random.h: the random numbers that every device gives alike: Philox4x32-10. Header-only, pure; also C++.
  *
- * Element i of a tensor, in row-major order, takes word i % 4 of the block at counter philox->offset + i / 4. A second
- * stream of blocks at the same counters gives the low bits of doubles. Of a word, f32 uses 24 bits. */
+ * Element i of a tensor, in row-major order whatever its strides, takes word i % 4 of the block at counter
+ * philox->offset + i / 4. A second stream of blocks at the same counters gives the low bits of doubles and of wide
+ * integers. A call draws numel(output 0) elements: the core moves the generator on by (numel + 3) / 4 blocks.
+ *
+ * The functions below give the number of element i in double precision, as the CPU computes it before it stores it;
+ * `dtype` is the output's (of tensors of probabilities: theirs), which says how many bits are drawn: 53 for F64, 24
+ * for every other. A number is stored by rounding it to f32 first and from there to a narrower dtype: wick_store_f64
+ * (wick/sdk/element.h).
+ *
+ *     uniform_             wick_random_uniform       equal on all devices, as are the bits themselves
+ *     bernoulli*           wick_random_bernoulli     equal
+ *     random_*             wick_random_integer       equal; stored by wick_store_i64
+ *     normal_              wick_random_normal        equal within the rounding of log1p, sqrt, sin and cos
+ *     exponential_         wick_random_exponential   equal within the rounding of log1p
+ *     log_normal_          exp of the normal number, in f32 (F64: in f64)
+ *     cauchy_              median + sigma * tan(pi * (u - 0.5)), u = wick_random_unit
+ *     geometric_           ceil(log(u) / log1p(-p)), and 1 where u is 0
+ *     native_dropout       keeps where wick_random_bernoulli(philox, dtype of the input, i, 1 - p)
+ *
+ * With `random_state` in the call (wick/sdk/kernel.h) seed and offset are those in device memory: the offset that is
+ * there plus philox->offset. */
 #ifndef WICK_SDK_RANDOM_H
 #define WICK_SDK_RANDOM_H
 
+#include <math.h>
 #include <wick/sdk/kernel.h>
 
 /* The block of four words at `counter` of stream 0 or 1. */
@@ -35,6 +55,51 @@ static inline double wick_random_f32(const wick_philox *philox, uint64_t i) {
 static inline double wick_random_f64(const wick_philox *philox, uint64_t i) {
     const uint64_t high = wick_random_bits(philox, i, 0), low = wick_random_bits(philox, i, 1);
     return (double)(high << 21 | low >> 11) * 0x1p-53;
+}
+
+/* ---- distributions ---- */
+/* Uniform in [0, 1) with the bits that `dtype` gets. */
+static inline double wick_random_unit(const wick_philox *philox, wick_dtype dtype, uint64_t i) {
+    return dtype == WICK_F64 ? wick_random_f64(philox, i) : wick_random_f32(philox, i);
+}
+
+/* Uniform in [from, to). An F16 or BF16 gets no more bits than it holds (11, 8), so that rounding does not reach `to`
+ * from [0, 1). */
+static inline double wick_random_uniform(const wick_philox *philox, wick_dtype dtype, uint64_t i, double from,
+                                         double to) {
+    const uint32_t mask = dtype == WICK_F16 ? 0xffe00000u : dtype == WICK_BF16 ? 0xff000000u : 0xffffffffu;
+    const double u = dtype == WICK_F64 ? wick_random_f64(philox, i)
+                                       : (double)((wick_random_bits(philox, i, 0) & mask) >> 8) * 0x1p-24;
+    return u * (to - from) + from;
+}
+
+/* Normal, by Box and Muller: elements 2k and 2k + 1 share two uniform numbers, of which theirs are the first and the
+ * second. The even one is the cosine's, the odd one the sine's. A last element without a partner is drawn as if it had
+ * one. */
+static inline double wick_random_normal(const wick_philox *philox, wick_dtype dtype, uint64_t i, double mean,
+                                        double deviation) {
+    const uint64_t even = i & ~UINT64_C(1);
+    const double radius = deviation * sqrt(-2 * log1p(-wick_random_unit(philox, dtype, even)));
+    const double angle = 6.28318530717958647692 * wick_random_unit(philox, dtype, even + 1);
+    return mean + radius * (i & 1 ? sin(angle) : cos(angle));
+}
+
+/* Exponential with rate `lambda`. */
+static inline double wick_random_exponential(const wick_philox *philox, wick_dtype dtype, uint64_t i, double lambda) {
+    return -log1p(-wick_random_unit(philox, dtype, i)) / lambda;
+}
+
+/* True with probability p. Every dtype but F64 compares 24 bits, the reduced ones too. */
+static inline bool wick_random_bernoulli(const wick_philox *philox, wick_dtype dtype, uint64_t i, double p) {
+    return wick_random_unit(philox, dtype, i) < p;
+}
+
+/* Of the integers from `from` to `from` + range - 1; `range` 0 stands for 2^64. Up to 2^32 - 1 the word modulo the
+ * range; beyond that a number of 64 bits, whose low ones are the second stream's, modulo the range. */
+static inline int64_t wick_random_integer(const wick_philox *philox, uint64_t i, int64_t from, uint64_t range) {
+    uint64_t bits = wick_random_bits(philox, i, 0);
+    if (range == 0 || range >> 32) bits = bits << 32 | wick_random_bits(philox, i, 1);
+    return (int64_t)((range ? bits % range : bits) + (uint64_t)from);
 }
 
 #endif
