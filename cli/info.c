@@ -43,6 +43,11 @@ static bool print_names(wick_runtime *runtime, wick_device device, const char *i
     return true;
 }
 
+/* 0: the backend does not know. */
+static void print_bytes(uint64_t bytes, const char *what) {
+    if (bytes) printf(", %.1f GiB %s", (double)bytes / (1 << 30), what);
+}
+
 static void print_device(wick_runtime *runtime, wick_device device) {
     wick_device_info info = {.struct_size = sizeof info};
     char name[64];
@@ -54,8 +59,10 @@ static void print_device(wick_runtime *runtime, wick_device device) {
         return;
     }
     if (!print_names(runtime, device, info.hardware_id)) return;
-    printf(": %s, %.1f GiB of memory, %.1f GiB free\n", info.name, (double)info.memory_bytes / (1 << 30),
-           (double)info.memory_free_bytes / (1 << 30));
+    printf(": %s", info.name);
+    print_bytes(info.memory_bytes, "of memory");
+    print_bytes(info.memory_free_bytes, "free");
+    puts("");
     if (*info.hardware_id) printf("    id %s\n", info.hardware_id);
     if (*info.features) printf("    features %s\n", info.features);
 }

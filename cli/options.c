@@ -24,9 +24,18 @@ int usage_error(const char *name, const char *format, ...) {
     return EXIT_USAGE;
 }
 
+/* What lies behind the error, unless its message tells it already. */
+static void print_causes(const wick_status *status) {
+    for (const wick_status *cause; (cause = wick_status_cause(status)) != NULL; status = cause)
+        if (!strstr(wick_status_message(status), wick_status_message(cause)))
+            fprintf(stderr, ": %s", wick_status_message(cause));
+    fputc('\n', stderr);
+}
+
 int report(wick_status *status, int code) {
     if (!status) return EXIT_OK;
-    fprintf(stderr, "wick: %s\n", wick_status_message(status));
+    fprintf(stderr, "wick: %s", wick_status_message(status));
+    print_causes(status);
     wick_status_free(status);
     return code;
 }

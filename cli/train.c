@@ -1,6 +1,8 @@
 /* wick train */
 #include "cli.h"
 
+#include <wick/graph.h>
+
 #include <signal.h>
 
 static volatile sig_atomic_t interrupted;
@@ -23,6 +25,16 @@ static void say_how_to_resume(const char *ini, const options *o) {
     fprintf(stderr, " --resume\n");
 }
 
+static void say_graphs(const wick_trainer *t, const options *o) {
+    const wick_step_graph *graph = wick_trainer_graph(t);
+    wick_step_graph_info info = {.struct_size = sizeof info};
+    if (!graph || o->quiet) return;
+    wick_step_graph_describe(graph, &info);
+    printf("graphs: %llu of %llu steps replayed, %llu captured, %llu given up%s%s\n", (unsigned long long)info.replays,
+           (unsigned long long)info.steps, (unsigned long long)info.captures, (unsigned long long)info.fallbacks,
+           *info.reason ? ": " : "", info.reason);
+}
+
 static wick_status *train(session *s, const options *o) {
     progress p;
     wick_experiment *e = NULL;
@@ -35,6 +47,7 @@ static wick_status *train(session *s, const options *o) {
     if (!status) status = wick_trainer_create(e, &options, &t);
     if (!status) status = wick_trainer_run(t);
     progress_end(&p);
+    if (!status) say_graphs(t, o);
     wick_trainer_free(t);
     wick_experiment_free(e);
     return status;

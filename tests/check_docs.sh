@@ -41,4 +41,23 @@ while read -r section key; do
         here && index($0, key) { found = 1 }
         END { exit !found }' docs/config.md || complain "docs/config.md: no key $key in $section"
 done < <(keys | sort -u)
+
+# A plugin's README and the page on configuration have the same keys.
+keys_of() { sed -nE '/^\| `?key`? \|/,/^$/s/^\| `?([a-z_]+)`? \|.*/\1/p' "$1" | grep -vx key | sort -u; }
+section_of() { sed -n "/\`\[plugin.$1\]\`.*:$/,/^Keys of\|^##/p" docs/config.md; }
+for plugin in opencl:plugins/opencl/README.md refdevice:sdk/refdevice/README.md; do
+    readme=$(keys_of "${plugin#*:}" | tr '\n' ' ') page=$(keys_of /dev/stdin <<<"$(section_of "${plugin%%:*}")" | tr '\n' ' ')
+    [[ -n $readme && $readme == "$page" ]] || complain "docs/config.md: [plugin.${plugin%%:*}] has keys $page, its README $readme"
+done
+
+# Every function of the elementwise table is explained.
+while read -r name; do
+    grep -q "\`$name[\`(]" docs/plugin-kernels.md || complain "docs/plugin-kernels.md: no $name of wick/sdk/pointwise.inc"
+done < <(grep -v '^ \*' sdk/include/wick/sdk/pointwise.inc | grep -oE '\bm_[a-z0-9_]+' | sort -u)
+
+# Links within the tree lead somewhere.
+while IFS=: read -r page target; do
+    [[ -e $(dirname "$page")/$target ]] || complain "$page: there is no $target"
+done < <(grep -HoE '\]\([^)#:]+' README.md CONTRIBUTING.md CHANGELOG.md docs/*.md docs/coverage/*.md plugins/*/README.md sdk/*/README.md |
+    sed 's/:](/:/')
 exit $failed

@@ -56,6 +56,7 @@ static wick_tensor *reduce_two(wick_context *c, reduction r, wick_tensor *a, wic
 /* Divides by how many came together; integers towards minus infinity. */
 static wick_tensor *mean_of(wick_context *c, wick_tensor *sum, wick_tensor *counts) {
     counts = wick_maximum(c, counts, wick_ones_like(c, counts, NULL));
+    if (!sum || !counts) return NULL;
     bool real = wick_dtype_is_differentiable((wick_dtype)sum->dtype);
     return real ? DIV(sum, cast_like(c, counts, sum)) : cast_like(c, integer_quotient(c, sum, counts, true), sum);
 }

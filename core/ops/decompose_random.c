@@ -71,13 +71,36 @@ void compose_log_normal_(wick_context *c, const wick_value *args, wick_value *re
     if (!t->numel) give(rets, t);
 }
 
-/* ---- integers: the high 32 bits of a number of 53, modulo the range; wider ranges use all of them ---- */
+/* ---- integers: random.inc says which ---- */
+static wick_tensor *leading_bits(wick_context *c, wick_tensor *u, double count) {
+    return cast(c, wick_floor(c, MULN(u, R(count))), WICK_I64);
+}
+
+/* 53 bits x, then the first of them again: 63 or 64 in all. */
+static wick_tensor *many_bits(wick_context *c, wick_tensor *u, int count) {
+    wick_tensor *x = leading_bits(c, u, 0x1p53);
+    return ADD(MULN(x, N(INT64_C(1) << (count - 53))), leading_bits(c, u, ldexp(1, count - 53)));
+}
+
+/* Unsigned remainder by a range above 2^63; 0 stands for 2^64. Adding 2^63 turns the unsigned order into the signed. */
+static wick_tensor *below_wide(wick_context *c, wick_tensor *bits, uint64_t range) {
+    if (range == 0) return bits;
+    wick_tensor *below = LTN(ADDN(bits, N(INT64_MIN)), N((int64_t)(range ^ UINT64_C(1) << 63)));
+    return WHERE(below, bits, ADDN(bits, N((int64_t)(0 - range))));
+}
+
 static wick_tensor *integers(wick_context *c, wick_tensor *t, int64_t from, uint64_t range) {
-    bool wide = range == 0 || range >> 32;
-    wick_tensor *u = uniform(c, t, t->numel, WICK_F64);
-    wick_tensor *bits = cast(c, wick_floor(c, MULN(u, R(wide ? 0x1p53 : 0x1p32))), WICK_I64);
-    int64_t divisor = range > INT64_MAX || range == 0 ? INT64_MAX : (int64_t)range;
-    return ADDN(wick_remainder_scalar(c, bits, N(divisor)), N(from));
+    const uint64_t half = UINT64_C(1) << 63;
+    wick_tensor *u = uniform(c, t, t->numel, WICK_F64), *value;
+    if (range && range >> 32 == 0)
+        value = wick_remainder_scalar(c, leading_bits(c, u, 0x1p32), N((int64_t)range));
+    else if (range == half)
+        value = many_bits(c, u, 63);
+    else if (range && range < half)
+        value = wick_remainder_scalar(c, many_bits(c, u, 63), N((int64_t)range));
+    else
+        value = below_wide(c, many_bits(c, u, 64), range);
+    return ADDN(value, N(from));
 }
 
 /* Every integer up to the largest that the dtype holds exactly. */

@@ -72,6 +72,8 @@ wick_status *infer_embedding_renorm(op_infer *ix) {
     if (self_of(ix->args)->ndim != 2) return WICK_ERROR(WICK_INVALID_ARGUMENT, "'self' must be 2-D");
     WICK_TRY(check_indices(ix->args[1].as.tensor));
     meta_like(&ix->outs[0], self_of(ix->args));
+    ix->compute = (wick_dtype)self_of(ix->args)->dtype; /* a kernel says of which tables it knows the norm */
+    ix->cast_args = 0;
     return NULL;
 }
 

@@ -164,8 +164,8 @@ static wick_status *check_groups(const wick_value *v, const wick_tensor *x, cons
                           (long long)channels, (long long)groups);
     if (batch < 0 || channels < 0 || pixels < 0 || wick_dim_mul(batch, wick_dim_mul(channels, pixels)) != x->numel)
         return WICK_ERROR(WICK_INVALID_ARGUMENT,
-                          "Expected %s to have N * C * HxW elements, but got N=%lld, C=%lld, HxW=%lld and shape %s", name,
-                          (long long)batch, (long long)channels, (long long)pixels,
+                          "Expected %s to have N * C * HxW elements, but got N=%lld, C=%lld, HxW=%lld and shape %s",
+                          name, (long long)batch, (long long)channels, (long long)pixels,
                           format_sizes(x->ndim, x->sizes, sizes, sizeof sizes));
     return NULL;
 }
@@ -270,7 +270,8 @@ static wick_status *batch_like(op_infer *ix, bool training, int outputs) {
     }
     char sizes[SIZES_TEXT];
     if (training && x->numel == 0)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "input tensor must have at least one element, but got input_sizes = %s",
+        return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                          "input tensor must have at least one element, but got input_sizes = %s",
                           format_sizes(x->ndim, x->sizes, sizes, sizeof sizes));
     wick_dim channels = training ? x->sizes[1] : 0;
     meta_like(&ix->outs[0], x);

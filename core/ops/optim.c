@@ -111,7 +111,8 @@ static wick_tensor *bias_correction(wick_context *c, wick_tensor *step, double b
 
 static void adam_one(wick_context *c, const wick_value *args, uint32_t i, bool decoupled) {
     wick_tensor *param = item(&args[SELF], i), *m = item(&args[EXP_AVGS], i), *v = item(&args[EXP_AVG_SQS], i);
-    wick_tensor *step = cast(c, item(&args[STEPS], i), param->dtype == WICK_F64 ? WICK_F64 : WICK_F32);
+    const bool wide = param->dtype == WICK_F64 || param->dtype == WICK_C128;
+    wick_tensor *step = cast(c, item(&args[STEPS], i), wide ? WICK_F64 : WICK_F32);
     wick_tensor *grad = gradient(c, item(&args[GRADS], i), arg_tensor(args, GRAD_SCALE), args[MAXIMIZE].as.i);
     if (decoupled && F(DECAY) != 0)
         wick_mul_scalar_(c, param, REAL(1 - F(LR) * F(DECAY)));

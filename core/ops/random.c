@@ -162,14 +162,14 @@ void compose_randint_like_low(wick_context *c, const wick_value *args, wick_valu
     give(rets, filled_integers(c, fresh_like(c, self_of(args), args + 3), args[1].as.i, args[2].as.i));
 }
 
-/* Random keys, sorted: for devices without a kernel of their own. */
+/* Where random keys lie in order: for devices without a kernel of their own. */
 void compose_randperm(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_empty_options o = WICK_EMPTY_OPTIONS_INIT;
     o.dtype = WICK_F64;
     if (args[3].tag == WICK_TAG_DEVICE) o.device = args[3].as.device;
     wick_tensor *keys = wick_uniform_(c, wick_empty(c, &args[0].as.i, 1, &o), NULL);
     wick_dtype dtype = args[1].tag == WICK_TAG_DTYPE ? (wick_dtype)args[1].as.i : WICK_I64;
-    give(rets, cast(c, wick_argsort(c, keys, NULL), dtype));
+    give(rets, cast(c, wick_argsort_stable(c, keys, true, NULL), dtype));
 }
 
 void compose_normal_float_float(wick_context *c, const wick_value *args, wick_value *rets) {

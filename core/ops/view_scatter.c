@@ -56,7 +56,30 @@ void compose_diagonal_backward(wick_context *c, const wick_value *args, wick_val
 }
 
 /* ---- unfold's backward: windows overlap, so they add up ---- */
+/* (grad_in, input_sizes, dim, size, step): the gradient has the shape that unfold gave. */
+static wick_status *check_windows(const wick_value *args) {
+    const wick_tensor *grad = args[0].as.tensor;
+    const wick_dim size = args[3].as.i, step = args[4].as.i;
+    const int ndim = (int)args[1].count;
+    char text[SIZES_TEXT];
+    int dim;
+    WICK_TRY(wrap_dim(args[2].as.i, ndim, &dim));
+    const wick_dim whole = ndim ? args[1].as.ints[dim] : 1;
+    if (step < 1 || size < 0 || size > whole)
+        return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                          "unfold_backward: windows of %lld elements, %lld apart, in a dimension of %lld",
+                          (long long)size, (long long)step, (long long)whole);
+    bool fits = grad->ndim == ndim + 1 && grad->sizes[ndim] == size;
+    for (int d = 0; fits && d < ndim; ++d)
+        fits = grad->sizes[d] == (d == dim ? (whole - size) / step + 1 : args[1].as.ints[d]);
+    if (fits) return NULL;
+    return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                      "unfold_backward: a gradient of shape %s is not that of windows of %lld elements, %lld apart",
+                      format_sizes(grad->ndim, grad->sizes, text, sizeof text), (long long)size, (long long)step);
+}
+
 wick_status *infer_unfold_backward(op_infer *ix) {
+    WICK_TRY(check_windows(ix->args));
     meta_set(&ix->outs[0], (wick_dtype)ix->args[0].as.tensor->dtype, (int)ix->args[1].count, ix->args[1].as.ints);
     return NULL;
 }

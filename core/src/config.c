@@ -439,9 +439,28 @@ wick_status *wick_config_check(const wick_config_file *config, const wick_config
 
 /* ---- changes ---- */
 /* Splits "section.key=value" into buffers; *value points behind the '='. */
-static wick_status *split_assignment(const char *text, char section[CONFIG_NAME_BYTES], char key[CONFIG_NAME_BYTES],
-                                     const char **value) {
+/* The one section that has such a key; NULL if there is none, or several. */
+static const char *section_of_key(schema_set set, const char *key, size_t length) {
+    const wick_config_key *row;
+    const char *found = NULL;
+    for (row_cursor c = {0}; (row = next_row(set, &c));) {
+        if (strlen(row->key) != length || strncmp(row->key, key, length) != 0) continue;
+        if (strchr(row->section, '*') || (found && strcmp(found, row->section) != 0)) return NULL;
+        found = row->section;
+    }
+    return found;
+}
+
+static wick_status *split_assignment(schema_set set, const char *text, char section[CONFIG_NAME_BYTES],
+                                     char key[CONFIG_NAME_BYTES], const char **value) {
     const char *equals = strchr(text, '=');
+    const char *only = equals ? section_of_key(set, text, (size_t)(equals - text)) : NULL;
+    if (only) {
+        snprintf(section, CONFIG_NAME_BYTES, "%s", only);
+        snprintf(key, CONFIG_NAME_BYTES, "%.*s", (int)(equals - text), text);
+        *value = equals + 1 + strspn(equals + 1, " \t");
+        return NULL;
+    }
     const char *dot = equals ? memrchr(text, '.', (size_t)(equals - text)) : NULL;
     if (!dot || !config_name_valid(text, (size_t)(dot - text), true) ||
         !config_name_valid(dot + 1, (size_t)(equals - dot - 1), false)) {
@@ -499,7 +518,7 @@ wick_status *wick_config_set(wick_config_file *config, const char *assignment, c
                              size_t schema_count) {
     char section[CONFIG_NAME_BYTES], key[CONFIG_NAME_BYTES];
     const char *begin = "";
-    WICK_TRY(split_assignment(assignment, section, key, &begin));
+    WICK_TRY(split_assignment((schema_set){schemas, schema_count}, assignment, section, key, &begin));
     size_t length = strlen(begin);
     while (length && (begin[length - 1] == ' ' || begin[length - 1] == '\t')) --length;
     char *value = allocator_copy(&config->memory, begin, length);

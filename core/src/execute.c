@@ -156,8 +156,8 @@ static wick_status *keep_temp(execution *x, wick_tensor *t, int value) {
 
 /* A copy of `t` with another dtype, device, shape or row-major layout, made by the device's own copy kernel. */
 static wick_status *make_copy(execution *x, const wick_tensor *t, wick_dtype dtype, const wick_tensor *shape,
-                              wick_tensor **out) {
-    WICK_TRY(tensor_new(x->c, dtype, shape->ndim, shape->sizes, NULL, x->f->device, out));
+                              wick_device device, wick_tensor **out) {
+    WICK_TRY(tensor_new(x->c, dtype, shape->ndim, shape->sizes, NULL, device, out));
     (*out)->flags |= t->flags & WICK_TENSOR_WRAPPED_NUMBER;
     wick_status *s = tensor_copy_data(x->c, *out, t, false);
     if (s) tensor_release(impl(*out), x->c);
@@ -179,9 +179,10 @@ static wick_status *prepare_input(execution *x, int i) {
     bool strided = x->slot->flags & WICK_KERNEL_CONTIGUOUS && !wick_is_contiguous(t);
     bool number = x->slot->flags & WICK_KERNEL_HOST_NUMBERS && t->ndim == 0 && t->device.type == x->c->rt->host_type;
     bool elsewhere = !wick_device_equal(t->device, x->f->device) && !(x->f->op->def->flags & MIXED_DEVICE) && !number;
-    const wick_tensor *shape = wants_expanded(x, t) ? arg_tensor(x->values, x->nargs) : t;
+    const wick_tensor *shape = wants_expanded(x, t) && !number ? arg_tensor(x->values, x->nargs) : t;
     if ((!cast || fused) && !strided && !elsewhere && shape == t) return NULL;
-    WICK_TRY(make_copy(x, t, cast && !fused ? x->ix.compute : (wick_dtype)t->dtype, shape, &copy));
+    wick_dtype dtype = cast && !fused ? x->ix.compute : (wick_dtype)t->dtype;
+    WICK_TRY(make_copy(x, t, dtype, shape, number ? t->device : x->f->device, &copy));
     return keep_temp(x, copy, i);
 }
 
@@ -592,6 +593,29 @@ static bool hand_list_outward(context_impl *c, call_frame *f, const wick_value *
     return !c->error;
 }
 
+/* ---- results of a row with a gradient of its own are new: an argument would take the node's history, and one that is
+ * saved would keep itself alive ---- */
+static bool is_argument(const call_frame *f, const wick_tensor *t) {
+    for (int i = 0; i < f->op->base_nargs; ++i) {
+        const wick_value *v = &f->args[i];
+        if (v->tag == WICK_TAG_TENSOR && v->as.tensor == t) return true;
+        for (uint32_t k = 0; v->tag == WICK_TAG_TENSOR_LIST && k < v->count; ++k)
+            if (v->as.tensors[k] == t) return true;
+    }
+    return false;
+}
+
+static bool part_from_arguments(context_impl *c, const call_frame *f, wick_value *rets, int n) {
+    if (f->op->def->kind != WICK_OP_EXPLICIT || !f->op->def->grad || f->op->def->flags & MUTATES || f->op->ret_list)
+        return true;
+    for (int i = 0; i < n && !c->error; ++i) {
+        if (rets[i].tag != WICK_TAG_TENSOR || !is_argument(f, rets[i].as.tensor)) continue;
+        const wick_value clone_args[2] = {rets[i], wick_value_none()};
+        rets[i] = wick_value_tensor(op_call1(PUB(c), OP_ID_clone, clone_args, 2));
+    }
+    return !c->error;
+}
+
 /* Moves what a decomposition returned from its scope to the one around. */
 static bool hand_outward(context_impl *c, call_frame *f, wick_value *rets, int n, wick_scope scope) {
     wick_tensor *taken[OP_MAX_RETS];
@@ -619,7 +643,10 @@ static bool compose(context_impl *c, call_frame *f) {
     c->composing = op;
     op->def->compose(PUB(c), f->args, rets);
     bool ok = !c->error, derived = op->variant != VARIANT_FUNCTIONAL;
-    if (ok && !derived) return hand_outward(c, f, rets, n, scope);
+    if (ok && !derived) {
+        if (part_from_arguments(c, f, rets, n)) return hand_outward(c, f, rets, n, scope);
+        ok = false;
+    }
     for (int i = 0; ok && i < n; ++i)
         if (rets[i].tag == WICK_TAG_TENSOR) ok = store_result(c, f, i, rets[i].as.tensor);
     scope_close(c, scope);

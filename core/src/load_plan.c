@@ -150,6 +150,20 @@ static wick_status *plan_run(const plan *p, wick_runtime *runtime, const wick_co
     return first ? first : check_any_ready(runtime, file);
 }
 
+/* `[runtime] device = NAME`: if no plugin so far has such a device, the plugin of that name is tried. */
+static wick_status *load_device(wick_runtime *runtime, const wick_config_file *file) {
+    const char *device = wick_config_string(file, "runtime", "device", "");
+    size_t length = strcspn(device, ":");
+    char name[CONFIG_NAME_BYTES];
+    wick_device known;
+    if (!config_name_valid(device, length, false)) return NULL;
+    snprintf(name, sizeof name, "%.*s", (int)length, device);
+    wick_status *status = wick_runtime_device(runtime, name, &known);
+    if (!status) return NULL;
+    wick_status_free(status);
+    return loader_load(runtime, file, name, false);
+}
+
 wick_status *wick_runtime_load(wick_runtime *runtime, const wick_config_file *config) {
     WICK_TRY(loader_check(config));
     const wick_allocator *memory = runtime_allocator(runtime);
@@ -158,6 +172,7 @@ wick_status *wick_runtime_load(wick_runtime *runtime, const wick_config_file *co
     wick_status *status = plan_make(&p, config, &folders);
     if (!status) status = plan_filter(&p, config);
     if (!status) status = p.count ? plan_run(&p, runtime, config) : nothing_planned(config, &folders);
+    if (!status) status = load_device(runtime, config);
     allocator_free(memory, p.items);
     text_free(&folders);
     return status;

@@ -29,6 +29,7 @@
         {SECTION_PREFIX "*", "enabled", WICK_CONFIG_BOOL, NULL, "no: pass it over"},                               \
         {SECTION_PREFIX "*", "required", WICK_CONFIG_BOOL, NULL, "not ready is an error"},                         \
         {SECTION_PREFIX "*", "fallback", WICK_CONFIG_CHOICE, POLICIES, "an operator without a kernel"},            \
+        {SECTION_PREFIX "*", "graphs", WICK_CONFIG_CHOICE, "off|auto", "training steps as one launch"},            \
         {SECTION_PREFIX "*", "isolate", WICK_CONFIG_BOOL, NULL, "try it in a child process first"}, {              \
         SECTION_PREFIX "*", "*", WICK_CONFIG_STRING, NULL, "the plugin's own"                                      \
     }
@@ -259,6 +260,7 @@ static int policy_of(const char *word) {
 
 static wick_status *step_probe(attempt *a) {
     int policy = policy_of(wick_config_string(a->file, a->section, "fallback", "error"));
+    a->plugin->registrar.graphs = !strcmp(wick_config_string(a->file, a->section, "graphs", "off"), "auto");
     return registrar_publish(&a->plugin->registrar, a->name, policy, &a->notes, &a->device_type, &a->device_count);
 }
 

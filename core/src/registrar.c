@@ -293,6 +293,7 @@ wick_status *registrar_publish(wick_registrar *r, const char *name, int fallback
         return s;
     }
     op_table_publish(r->runtime->ops, ops);
+    if (r->backend) rt_device(r->runtime, *out_type)->graphs = r->graphs;
     for (int i = 0; i < r->name_count; ++i) runtime_publish_name(r->runtime, &r->names[i]);
     return NULL;
 }

@@ -47,7 +47,8 @@ enum name_kind { NAME_FEATURE, NAME_DTYPE, NAME_LAYOUT };
 struct wick_registrar {
     wick_runtime *runtime;
     wick_allocator memory;
-    bool open; /* create() is running */
+    bool open;   /* create() is running */
+    bool graphs; /* the INI wants steps as graphs */
     const wick_backend *backend;
     void *instance;
     char device_name[32]; /* the backend's, which a failed create() has taken back; "" without one */

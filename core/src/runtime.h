@@ -61,6 +61,7 @@ typedef struct device_type {
     int32_t count;
     fallback_policy fallback;
     bool host, addressable;
+    _Atomic bool graphs; /* the INI wants steps as graphs */
     char name[32];
     _Atomic(kernel_table *) kernels;
     struct kernel_adapter *adapters; /* of all its tables */

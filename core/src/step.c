@@ -81,6 +81,11 @@ wick_status *wick_step_graph_create(wick_runtime *rt, wick_device device, int wa
     return NULL;
 }
 
+bool wick_device_graphs(wick_runtime *rt, wick_device device) {
+    const device_type *type = rt_device(rt, device.type);
+    return type && type->graphs;
+}
+
 static void drop_capture(wick_step_graph *g) {
     if (g->executable) {
         wick_status_free(stream_wait_host(g->type, g->device.index, g->stream)); /* the next wait tells of it again */
@@ -304,8 +309,10 @@ static wick_status *leave(context_impl *c, wick_step_graph *g) {
 wick_status *step_break(context_impl *c, wick_device device, const char *reason) {
     wick_step_graph *g = c->step;
     if (!g || g->mode == STEP_PLAIN || !wick_device_equal(device, g->device)) return NULL;
+    size_t n = g->mode == STEP_CAPTURE ? g->count : g->held_count;
+    const char *last = n ? g->launches[n - 1].op->name : "none";
     wick_status *s = leave(c, g);
-    count_fallback(g, "%s, after %zu launches", reason, g->count > g->held_count ? g->count : g->held_count);
+    count_fallback(g, "%s, after launch %zu (%s)", reason, n, last);
     return s;
 }
 

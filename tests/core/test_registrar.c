@@ -201,6 +201,45 @@ static void test_decomposition_alone_needs_no_gradient(void **state) {
     assert_false(wick_requires_grad(CALL("my::plain", V(x))));
 }
 
+/* ---- a decomposition that returns its argument: the result of a row with a gradient is new all the same ---- */
+static bool same_compose(void *instance, wick_context *c, const wick_value *values, wick_value *rets) {
+    rets[0] = values[0];
+    return true;
+}
+static bool first_compose(void *instance, wick_context *c, const wick_value *values, wick_value *rets) {
+    rets[0] = V(values[0].as.tensors[0]);
+    return true;
+}
+static bool same_backward(const wick_backward_call *call) {
+    assert_non_null(call->results[0].as.tensor);
+    call->grad_inputs[0] = call->grad_outputs[0];
+    return true;
+}
+
+static wick_status *register_same(plug *p) {
+    static const wick_operator_row rows[] = {
+        {sizeof(wick_operator_row), 0, "my::same(Tensor x) -> Tensor", NULL, same_compose, same_backward, "result"},
+        {sizeof(wick_operator_row), 0, "my::first(Tensor[] list) -> Tensor", NULL, first_compose, same_backward,
+         "result"}};
+    return p->host->register_operators(p->registrar, ROWS(rows), p);
+}
+
+/* That nothing keeps itself alive is checked at the end: no object may be left. */
+static void test_decomposition_that_returns_its_argument(void **state) {
+    assert_ok(plug_in("a", register_same));
+    wick_tensor *x = LEAF(1, 2), *y = CALL("my::same", V(x));
+    assert_ptr_not_equal(y, x);
+    assert_true(wick_is_leaf(x) && !wick_is_leaf(y));
+    assert_false(wick_shares_storage(x, y));
+    backward_sum(SCALED(y, 3));
+    ASSERT_GRAD(x, 3, 3);
+    y = CALL("my::same", V(SCALED(x, 2)));
+    ASSERT_VALUES(y, 2, 4);
+    y = CALL("my::first", wick_value_tensors((wick_tensor *[]){x, y}, 2));
+    assert_ptr_not_equal(y, x);
+    assert_true(wick_is_leaf(x));
+}
+
 /* ---- gradients: x^3, from x and the result ---- */
 static bool cube_compose(void *instance, wick_context *c, const wick_value *values, wick_value *rets) {
     wick_tensor *x = values[0].as.tensor;
@@ -642,6 +681,7 @@ int main(void) {
         REG_CASE(test_flags_of_pointwise_operators),
         REG_CASE(test_shape_rule),
         REG_CASE(test_decomposition_alone_needs_no_gradient),
+        REG_CASE(test_decomposition_that_returns_its_argument),
         REG_CASE(test_gradient_rule),
         REG_CASE(test_gradient_of_a_gradient),
         REG_CASE(test_saved_tensors_are_watched),

@@ -47,7 +47,8 @@ static training training_on(wick_device device) {
 static void train(training *t, int rows) {
     wick_scope scope = wick_scope_open(C);
     wick_tensor *x = wick_narrow(C, t->input, 0, 0, rows);
-    wick_tensor *loss = wick_sum(C, wick_tanh(C, wick_mm(C, x, t->weight)), NULL);
+    wick_tensor *loss =
+        wick_sum(C, wick_mul_scalar(C, wick_tanh(C, wick_mm(C, x, t->weight)), wick_value_float(0.5)), NULL);
     assert_true(wick_backward(C, loss));
     wick_modes modes = wick_no_grad(C);
     wick_sub_options rate = WICK_SUB_OPTIONS_INIT;

@@ -62,8 +62,20 @@ static void store_wide(const wick_philox *p, wick_dtype dtype, uint64_t i, void 
     wick_store_i64(dtype, wick_random_integer(p, i, LOW, (uint64_t)(HIGH - LOW)), to);
 }
 
-static double tolerance(wick_dtype dtype) {
-    return dtype == WICK_F64 ? 1e-14 : dtype == WICK_F32 ? 2e-7 : dtype == WICK_F16 ? 1e-3 : 1e-2;
+/* The whole range, and more than half of it. */
+static void draw_all(wick_context *c, wick_tensor *t) { wick_random_from_(c, t, INT64_MIN, NULL); }
+static void store_all(const wick_philox *p, wick_dtype dtype, uint64_t i, void *to) {
+    wick_store_i64(dtype, wick_random_integer(p, i, INT64_MIN, 0), to);
+}
+static void draw_most(wick_context *c, wick_tensor *t) { wick_random_from_(c, t, -HIGH, (const int64_t[]){INT64_MAX}); }
+static void store_most(const wick_philox *p, wick_dtype dtype, uint64_t i, void *to) {
+    wick_store_i64(dtype, wick_random_integer(p, i, -HIGH, (uint64_t)INT64_MAX + HIGH), to);
+}
+
+static bool is_near(wick_dtype dtype, const void *got, const void *wanted) {
+    const double tolerance = dtype == WICK_F64 ? 1e-14 : dtype == WICK_F32 ? 2e-7 : dtype == WICK_F16 ? 1e-3 : 1e-2;
+    const double value = wick_load_f64(dtype, wanted);
+    return fabs(wick_load_f64(dtype, got) - value) <= tolerance * (1 + fabs(value));
 }
 
 static void check(fixture *f, const drawing *d, wick_dtype dtype) {
@@ -81,11 +93,10 @@ static void check(fixture *f, const drawing *d, wick_dtype dtype) {
     wick_scope_close(f->c, scope);
     for (int i = 0; i < N; ++i) {
         d->store(&philox, dtype, (uint64_t)i, one);
-        const double got = wick_load_f64(dtype, one), wanted = wick_load_f64(dtype, want + (size_t)i * bytes);
-        const double allowed = d->rounds ? tolerance(dtype) * (1 + fabs(wanted)) : 0;
-        if (!(fabs(got - wanted) <= allowed))
-            fail_msg("%s of %s: element %d is %.17g, the CPU's is %.17g", d->name, wick_element_name(dtype), i, got,
-                     wanted);
+        const unsigned char *wanted = want + (size_t)i * bytes;
+        if (!(d->rounds ? is_near(dtype, one, wanted) : memcmp(one, wanted, bytes) == 0))
+            fail_msg("%s of %s: element %d is %.17g, the CPU's is %.17g", d->name, wick_element_name(dtype), i,
+                     wick_load_f64(dtype, one), wick_load_f64(dtype, wanted));
     }
 }
 
@@ -108,11 +119,15 @@ static void test_integers(void **state) {
     static const drawing bernoulli = {"bernoulli_", draw_bernoulli, store_bernoulli, false};
     static const drawing small = {"random_.to", draw_small, store_small, false};
     static const drawing wide = {"random_.from", draw_wide, store_wide, false};
+    static const drawing all = {"random_.from, all", draw_all, store_all, false};
+    static const drawing most = {"random_.from, most", draw_most, store_most, false};
     fixture f;
     open_fixture(&f, "[plugin.cpu]\n");
     for (wick_dtype dtype = WICK_U8; dtype <= WICK_I64; ++dtype) check(&f, &small, dtype);
     check(&f, &small, WICK_F32);
     check(&f, &wide, WICK_I64);
+    check(&f, &all, WICK_I64);
+    check(&f, &most, WICK_I64);
     check(&f, &bernoulli, WICK_BOOL);
     check(&f, &bernoulli, WICK_I32);
     close_fixture(&f);

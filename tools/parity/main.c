@@ -10,10 +10,11 @@
 static const char usage[] =
     "usage: wick-parity DIR [--ops] [--api] [--modules] [--optimizers] [--schedulers]\n"
     "                   [--grad] [--grad2] [--only NAME] [--device D] [--config INI] [--known FILE] [--at-least N]\n"
-    "                   [--json FILE]\n"
+    "                   [--json FILE] [--inject]\n"
     "Runs the results of PyTorch that are recorded in DIR on a device (default cpu) and compares. Without a section:\n"
     "all of them. --grad and --grad2 add first and second-order gradients. --known lists explained failures, a line\n"
-    "NAME CASE STAGE REASON each. The last line counts passed, failed and unsupported.\n"
+    "NAME CASE STAGE REASON each. --inject repeats each operator with every operator inside it failing in turn: only\n"
+    "the error may come of it. The last line counts passed, failed and unsupported.\n"
     "Exit code: 0 no failure but explained ones, 1 failures, 2 usage or unreadable files.\n";
 
 static const struct {
@@ -37,6 +38,7 @@ static bool section_option(parity_options *o, const char *word) {
 static bool flag_option(parity_options *o, const char *word) {
     if (strcmp(word, "--grad") == 0) return o->grad = true;
     if (strcmp(word, "--grad2") == 0) return o->grad2 = true;
+    if (strcmp(word, "--inject") == 0) return o->inject = true;
     return section_option(o, word);
 }
 

@@ -68,8 +68,48 @@ static void flatten_outputs(call_state *s) {
     }
 }
 
+/* An interposer below autograd that fails one call. */
+typedef struct injection {
+    int countdown;
+} injection;
+
+static bool fail_in_turn(void *user, wick_context *c, const wick_op *op, const wick_value *args, int nargs,
+                         wick_value *rets, int nrets) {
+    injection *i = user;
+    if (--i->countdown > 0 || i->countdown < 0) return wick_redispatch(c, op, args, nargs, rets, nrets);
+    wick_fail(c, WICK_ERROR(WICK_DEVICE_ERROR, "injected"));
+    return false;
+}
+
+#define INJECTIONS 60
+
+/* The call with its n-th operator failing. True: the failure was reached, and its error came out. */
+static bool inject(call_state *s, int n) {
+    wick_context *c = s->k->p->c;
+    injection i = {n};
+    wick_scope scope = wick_scope_open(c);
+    wick_interposer_push(c, WICK_INTERPOSE_KERNEL, fail_in_turn, &i);
+    wick_call(c, s->op, s->args, s->info.nargs, s->rets, s->info.nrets);
+    wick_interposer_pop(c, WICK_INTERPOSE_KERNEL);
+    wick_status *status = wick_status_take(c);
+    bool reached = i.countdown <= 0;
+    if (reached && !strstr(wick_status_message(status), "injected"))
+        report_verdict(s->k, FAILED, "inject", "the injected error", wick_status_message(status));
+    wick_status_free(status);
+    wick_scope_close(c, scope);
+    return reached;
+}
+
+/* Not of calls that write to their arguments: they would be changed half-way. */
+static void inject_all(call_state *s) {
+    if (strchr(s->info.schema, '!')) return;
+    int n = 1;
+    while (n <= INJECTIONS && inject(s, n)) ++n;
+}
+
 /* False: reported. */
 static bool call(call_state *s) {
+    if (s->k->p->options.inject) inject_all(s);
     if (!wick_call(s->k->p->c, s->op, s->args, s->info.nargs, s->rets, s->info.nrets)) {
         report_error(s->k, "a failure without an error");
         return false;

@@ -71,7 +71,8 @@ WICK_API const char *wick_config_name(const wick_config_file *config);
 /* Every section and key must be known and every value of its type; an unknown name comes with the nearest known. */
 WICK_API WICK_MUST_USE wick_status *wick_config_check(const wick_config_file *config, const wick_config_schema *schemas,
                                                       size_t schema_count, unsigned flags);
-/* Applies "section.key=value"; the key begins behind the last dot. Checked against the schemas (none: anything goes).
+/* Applies "section.key=value"; the key begins behind the last dot. "key=value" will do if only one section of the schemas
+ * has such a key. Checked against the schemas (none: anything goes).
  * A relative path given here is relative to the current folder, not to the file's. */
 WICK_API WICK_MUST_USE wick_status *wick_config_set(wick_config_file *config, const char *assignment,
                                                     const wick_config_schema *schemas, size_t schema_count);
@@ -126,6 +127,7 @@ WICK_API size_t wick_config_format(const wick_config_file *config, char *buffer,
  *     enabled = yes        ; no: pass it over
  *     required = yes       ; not ready is an error; default: yes if the file names the plugin, no if only `auto` does
  *     fallback = error     ; an operator without a kernel: error, warn (run on the host, say so), cpu (just run)
+ *     graphs = off         ; auto: training steps are captured and run as one launch (wick/graph.h)
  *     isolate = no         ; yes: try it in a child process first, so that a crash is a refusal
  *     KEY = VALUE          ; the plugin's own; a key that the plugin does not ask for is an error
  *

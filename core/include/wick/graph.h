@@ -32,6 +32,8 @@ WICK_BEGIN_DECLS
  * destroys it after the last step, with no step open. */
 WICK_API WICK_MUST_USE wick_status *wick_step_graph_create(wick_runtime *runtime, wick_device device, int warmup,
                                                            wick_step_graph **out);
+/* True if the INI section of the device's plugin says `graphs = auto`. */
+WICK_API bool wick_device_graphs(wick_runtime *runtime, wick_device device);
 /* Waits for the device. NULL is allowed. */
 WICK_API void wick_step_graph_destroy(wick_step_graph *graph);
 /* Steps do not nest. False: the context failed. */

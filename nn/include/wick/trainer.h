@@ -107,6 +107,8 @@ WICK_API void wick_trainer_free(wick_trainer *t);
  * another failure the last checkpoint still stands. */
 WICK_API WICK_MUST_USE wick_status *wick_trainer_run(wick_trainer *t);
 /* The run folder, lent. */
+/* The graph of its steps (wick/graph.h), lent; NULL if they run as usual. */
+WICK_API const struct wick_step_graph *wick_trainer_graph(const wick_trainer *t);
 WICK_API const char *wick_trainer_folder(const wick_trainer *t);
 /* Lines of metrics.csv so far; NULL past the end. */
 WICK_API const wick_epoch_metrics *wick_trainer_metrics(const wick_trainer *t, size_t index);

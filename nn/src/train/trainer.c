@@ -9,6 +9,7 @@
 #include <wick/report.h>
 
 #define EVENT_SECONDS 0.1
+#define GRAPH_WARMUP 3 /* steps before a graph is captured */
 
 double trainer_now(void) {
     struct timespec t;
@@ -120,14 +121,45 @@ static bool add_totals(wick_context *c, wick_trainer *t, const wick_batch *batch
     return ok;
 }
 
+static bool learn(wick_context *c, wick_trainer *t, const wick_batch *batch) {
+    if (!wick_optimizer_zero_grad(c, t->optimizer)) return false;
+    wick_tensor *y = wick_module_forward(c, t->e->module, batch->features);
+    wick_tensor *loss = wick_loss_compute(c, t->e->loss, y, batch->targets);
+    if (!loss || !wick_backward(c, loss) || !wick_optimizer_step(c, t->optimizer)) return false;
+    return add_totals(c, t, batch, y, loss);
+}
+
+/* A tensor of its own for the graph's input, made like the first batch. */
+static wick_tensor *input_like(wick_context *c, wick_tensor **place, wick_tensor *t) {
+    if (t && !*place) *place = wick_keep(c, wick_empty_like(c, t, NULL));
+    return *place;
+}
+
+static bool same_shape(const wick_tensor *a, const wick_tensor *b) {
+    return !a == !b && (!a || (a->ndim == b->ndim && !memcmp(a->sizes, b->sizes, sizeof *a->sizes * a->ndim)));
+}
+
+/* The same as one step of the graph: its input always lies in the same place, and nothing of it is left behind. */
+static bool learn_in_graph(wick_context *c, wick_trainer *t, const wick_batch *batch) {
+    wick_batch there = *batch;
+    there.features = input_like(c, &t->features, batch->features);
+    there.targets = input_like(c, &t->targets, batch->targets);
+    if (wick_failed(c)) return false;
+    if (!same_shape(there.features, batch->features) || !same_shape(there.targets, batch->targets))
+        return learn(c, t, batch);
+    wick_copy_(c, there.features, batch->features, NULL);
+    if (batch->targets) wick_copy_(c, there.targets, batch->targets, NULL);
+    if (!wick_step_begin(c, t->graph)) return false;
+    wick_scope scope = wick_scope_open(c);
+    bool ok = learn(c, t, &there) && wick_optimizer_zero_grad(c, t->optimizer);
+    wick_scope_close(c, scope);
+    return wick_step_end(c) && ok;
+}
+
 static bool train_batch(wick_context *c, wick_trainer *t) {
     wick_batch batch = {.struct_size = sizeof batch};
     if (!wick_loader_next(c, t->loader, &batch)) return false;
-    if (!wick_optimizer_zero_grad(c, t->optimizer)) return false;
-    wick_tensor *y = wick_module_forward(c, t->e->module, batch.features);
-    wick_tensor *loss = wick_loss_compute(c, t->e->loss, y, batch.targets);
-    if (!loss || !wick_backward(c, loss) || !wick_optimizer_step(c, t->optimizer)) return false;
-    return add_totals(c, t, &batch, y, loss);
+    return t->graph ? learn_in_graph(c, t, &batch) : learn(c, t, &batch);
 }
 
 /* ---- one epoch ---- */
@@ -385,6 +417,17 @@ static wick_status *make_totals(wick_trainer *t) {
     return wick_status_take(c);
 }
 
+/* Where the INI wants it and the device can. */
+static wick_status *make_graph(wick_trainer *t) {
+    wick_runtime *runtime = wick_context_runtime(t->e->c);
+    wick_device device = wick_default_device(t->e->c);
+    if (!wick_device_graphs(runtime, device)) return NULL;
+    wick_status *status = wick_step_graph_create(runtime, device, GRAPH_WARMUP, &t->graph);
+    if (wick_status_code(status) != WICK_UNSUPPORTED) return status;
+    wick_status_free(status);
+    return NULL;
+}
+
 static wick_status *initialize(wick_trainer *t) {
     const wick_config_file *config = t->e->config;
     if (!t->e->train)
@@ -397,11 +440,14 @@ static wick_status *initialize(wick_trainer *t) {
     WICK_TRY(make_optimizer(t));
     WICK_TRY(make_scheduler(t));
     WICK_TRY(make_totals(t));
+    WICK_TRY(make_graph(t));
     if (t->o.resume) WICK_TRY(checkpoint_load(t));
     WICK_TRY(make_folders(t->folder));
     WICK_TRY(save_config(t));
     return t->metrics_count ? NULL : save_model(t); /* never a run folder without a model */
 }
+
+const wick_step_graph *wick_trainer_graph(const wick_trainer *t) { return t->graph; }
 
 wick_status *wick_trainer_create(wick_experiment *e, const wick_trainer_options *options, wick_trainer **out) {
     static const wick_trainer_options defaults = WICK_TRAINER_OPTIONS_INIT;
@@ -424,6 +470,9 @@ void wick_trainer_free(wick_trainer *t) {
     wick_loader_free(t->loader);
     wick_scheduler_free(t->scheduler);
     wick_optimizer_free(t->optimizer);
+    wick_release(t->features);
+    wick_release(t->targets);
+    wick_step_graph_destroy(t->graph);
     wick_release(t->loss_sum);
     wick_release(t->correct);
     free(t->metrics);

@@ -5,6 +5,7 @@
 #include "experiment.h"
 
 #include <wick/autograd.h>
+#include <wick/graph.h>
 
 struct wick_trainer {
     wick_experiment *e;
@@ -17,11 +18,13 @@ struct wick_trainer {
     wick_loader *loader;
     int64_t epochs;
     /* where training is */
-    int64_t epoch, batch;  /* finished epochs; finished batches of the next one */
-    wick_tensor *loss_sum; /* F64, of the epoch's samples, on the device */
-    wick_tensor *correct;  /* I64 */
-    int64_t samples;       /* of the epoch so far */
-    double seconds;        /* of the epoch, before this start */
+    int64_t epoch, batch;            /* finished epochs; finished batches of the next one */
+    wick_tensor *loss_sum;           /* F64, of the epoch's samples, on the device */
+    wick_tensor *correct;            /* I64 */
+    wick_step_graph *graph;          /* NULL: steps run as usual */
+    wick_tensor *features, *targets; /* where a batch lies for the graph */
+    int64_t samples;                 /* of the epoch so far */
+    double seconds;                  /* of the epoch, before this start */
     wick_epoch_metrics *metrics;
     size_t metrics_count, metrics_capacity;
     size_t best; /* index of the best line */

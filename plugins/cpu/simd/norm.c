@@ -259,6 +259,15 @@ static void walk_pixels(batch_norm_job *job, const wick_tensor *x, const wick_te
     s->column = (reduce_dim){row, 1, {1, 1}};
 }
 
+/* Sums over no elements. */
+static void gradients_of_nothing(const batch_norm_job *job) {
+    static const double zeros[COLUMNS];
+    for (int64_t i = 0; i < job->channels; i += COLUMNS) {
+        norm_write(job->grad_weight, i, reduce_min(COLUMNS, job->channels - i), zeros);
+        norm_write(job->grad_bias, i, reduce_min(COLUMNS, job->channels - i), zeros);
+    }
+}
+
 /* `second` has the shape of `x`: grad_out, or the result itself in a forward. */
 static wick_status *run_batch_norm(const wick_kernel_call *call, batch_norm_job *job, const wick_tensor *x,
                                    const wick_tensor *second, const wick_tensor *y, cpu_range_fn units) {
@@ -273,8 +282,11 @@ static wick_status *run_batch_norm(const wick_kernel_call *call, batch_norm_job 
     job->channels = x->sizes[1], job->count = s->reduced_count;
     job->column_x = x->strides[1], job->column_y = full->strides[1],
     job->column_g = (second ? second : full)->strides[1];
-    if (x->numel == 0) return NULL;
     job->pixels = 1;
+    if (x->numel == 0) {
+        gradients_of_nothing(job);
+        return NULL;
+    }
     walk_pixels(job, x, full, second ? second : full);
     int64_t step = s->columns ? COLUMNS / job->pixels : 1, blocks = (job->channels + step - 1) / step;
     cpu_parallel_for(cpu_of(call), blocks, reduce_max(1, CPU_GRAIN * blocks / x->numel), units, job);

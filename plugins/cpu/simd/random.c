@@ -4,7 +4,7 @@
 #include "convert.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <stdatomic.h>
 #include <wick/sdk/iter.h>
 
 #define BLOCK 1024 /* elements made at a time; a multiple of 4 */
@@ -90,15 +90,22 @@ static void log_normal_f64(void *to, const uint32_t *high, const uint32_t *low, 
     for (int64_t i = 0; i < n; ++i) out[i] = exp(out[i]);
 }
 
+/* v modulo the range, as core/ops/random.inc defines it; 0 stands for 2^64. */
+static uint64_t wide_integer(uint32_t high, uint32_t low, uint64_t range) {
+    const uint64_t x = (uint64_t)high << 21 | low >> 11, v = x << 11 | x >> 42;
+    if (range == 0) return v;
+    return range >> 63 && range << 1 ? v % range : (v >> 1) % range;
+}
+
 /* Integers in [p[0], p[0] + range); the range and the first value travel as bits of the doubles. */
 static void integer_i64(void *to, const uint32_t *high, const uint32_t *low, int64_t n, const double *p) {
     int64_t *out = to;
     uint64_t range, first;
     memcpy(&first, &p[0], sizeof first), memcpy(&range, &p[1], sizeof range);
-    for (int64_t i = 0; i < n; ++i) {
-        uint64_t bits = range >> 32 ? (uint64_t)high[i] << 32 | low[i] : high[i];
-        out[i] = (int64_t)((range ? bits % range : bits) + first);
-    }
+    if (range && range >> 32 == 0)
+        for (int64_t i = 0; i < n; ++i) out[i] = (int64_t)(high[i] % range + first);
+    else
+        for (int64_t i = 0; i < n; ++i) out[i] = (int64_t)(wide_integer(high[i], low[i], range) + first);
 }
 
 /* ---- filling a tensor ---- */
@@ -239,21 +246,27 @@ static wick_status *random_from(const wick_kernel_call *k) {
 static wick_status *random_to(const wick_kernel_call *k) { return random_between(k, 0, k->values[1].as.i); }
 
 /* ---- by probabilities, one an element ---- */
-typedef struct chance_job {
+typedef struct chance_job chance_job;
+typedef struct chance_buffers chance_buffers;
+
+struct chance_job {
     wick_iter it; /* out, [mask,] probabilities or values; row-major order */
     wick_philox philox;
     wick_dtype dtype; /* of operand `input` */
     int input;
+    /* Turns the n values of the elements from `position` on into the results. */
+    void (*decide)(const chance_job *job, int64_t position, int64_t n, chance_buffers *b);
     bool dropout; /* out = value / (1 - p) where kept, mask = kept; else out = u < p */
     double keep, scale;
+    _Atomic bool *bad_rate;    /* Poisson: set if one is met */
     cpu_convert_fn narrow_out; /* from doubles */
-} chance_job;
+};
 
-typedef struct chance_buffers {
+struct chance_buffers {
     _Alignas(64) uint32_t high[BLOCK], low[BLOCK];
     _Alignas(64) double packed[2 * BLOCK], wide[2 * BLOCK], values[BLOCK];
     uint8_t kept[BLOCK];
-} chance_buffers;
+};
 
 /* Elements of operand `input` as doubles. */
 static void load_doubles(const chance_job *job, const wick_cursor *c, int64_t n, chance_buffers *b) {
@@ -264,7 +277,10 @@ static void load_doubles(const chance_job *job, const wick_cursor *c, int64_t n,
     CPU_NAME(narrow)[class_of_dtype(job->dtype)][WICK_F64](b->values, from, n);
 }
 
-static void decide(const chance_job *job, int64_t n, chance_buffers *b) {
+static void decide_kept(const chance_job *job, int64_t position, int64_t n, chance_buffers *b) {
+    const uint64_t counter = job->philox.offset + (uint64_t)position / 4;
+    philox(job->philox.seed, counter, 0, (n + 3) / 4, b->high);
+    if (job->dtype == WICK_F64) philox(job->philox.seed, counter, 1, (n + 3) / 4, b->low);
     for (int64_t i = 0; i < n; ++i) {
         double u = job->dtype == WICK_F64 ? unit_of(b->high[i], b->low[i]) : (double)(b->high[i] >> 8) * 0x1p-24;
         b->kept[i] = u < (job->dropout ? job->keep : b->values[i]);
@@ -280,11 +296,8 @@ static void run_chance(void *user, int64_t begin_group, int64_t end_group, int w
     wick_cursor c = wick_cursor_at(it, begin);
     for (int64_t p = begin, n; p < end; p += n, wick_cursor_skip(it, &c, n)) {
         n = end - p < BLOCK ? end - p : BLOCK;
-        philox(job->philox.seed, job->philox.offset + (uint64_t)p / 4, 0, (n + 3) / 4, b.high);
-        if (job->dtype == WICK_F64)
-            philox(job->philox.seed, job->philox.offset + (uint64_t)p / 4, 1, (n + 3) / 4, b.low);
         load_doubles(job, &c, n, &b);
-        decide(job, n, &b);
+        job->decide(job, p, n, &b);
         job->narrow_out(b.packed, b.values, n);
         wick_iter_scatter(it, &c, 0, b.packed, n);
         if (job->dropout) wick_iter_scatter(it, &c, 1, b.kept, n);
@@ -307,14 +320,14 @@ static wick_status *run_chances(const wick_kernel_call *k, chance_job *job, cons
 /* bernoulli(self): self holds the probabilities */
 static wick_status *bernoulli_of_self(const wick_kernel_call *k) {
     const wick_tensor *operands[] = {wick_out_tensor(k, 0), wick_arg_tensor(k, 0)};
-    chance_job job = {.dropout = false};
+    chance_job job = {.decide = decide_kept};
     return run_chances(k, &job, operands, 2);
 }
 
 /* bernoulli_.Tensor(self, p) */
 static wick_status *bernoulli_of_tensor(const wick_kernel_call *k) {
     const wick_tensor *operands[] = {wick_out_tensor(k, 0), wick_arg_tensor(k, 1)};
-    chance_job job = {.dropout = false};
+    chance_job job = {.decide = decide_kept};
     return run_chances(k, &job, operands, 2);
 }
 
@@ -326,50 +339,130 @@ static wick_status *native_dropout(const wick_kernel_call *k) {
     if (!(p >= 0 && p <= 1))
         return WICK_HOST_ERROR(k->host, WICK_INVALID_ARGUMENT,
                                "dropout probability has to be between 0 and 1, but got %g", p);
-    chance_job job = {.dropout = true, .keep = train ? 1 - p : 1};
+    chance_job job = {.decide = decide_kept, .dropout = true, .keep = train ? 1 - p : 1};
     job.scale = job.keep == 0 ? 0 : 1 / job.keep;
     return run_chances(k, &job, operands, 3);
 }
 
-/* ---- permutation ---- */
-/* Fisher and Yates: step i swaps with a uniform element of the rest. 64 bits make the bias negligible. */
-typedef struct index_source {
-    wick_philox philox;
-    int64_t at;
-    uint32_t high[4], low[4];
-} index_source;
+/* ---- Poisson: as many numbers as an element needs; number j of it comes from streams 2j and 2j + 1 ---- */
+typedef struct number_source {
+    const wick_philox *philox;
+    int64_t element;
+    uint32_t next;
+} number_source;
 
-static uint64_t next_below(index_source *s, uint64_t n) {
-    int lane = (int)(s->at % 4);
-    if (lane == 0) {
-        philox(s->philox.seed, s->philox.offset + (uint64_t)s->at / 4, 0, 1, s->high);
-        philox(s->philox.seed, s->philox.offset + (uint64_t)s->at / 4, 1, 1, s->low);
-    }
-    ++s->at;
-    return ((uint64_t)s->high[lane] << 32 | s->low[lane]) % n;
+static double next_number(number_source *s) {
+    uint32_t high[4], low[4];
+    const uint64_t counter = s->philox->offset + (uint64_t)s->element / 4;
+    philox(s->philox->seed, counter, 2 * s->next, 1, high);
+    philox(s->philox->seed, counter, 2 * s->next + 1, 1, low);
+    ++s->next;
+    return unit_of(high[s->element % 4], low[s->element % 4]);
 }
 
-static void permute(int64_t *values, int64_t n, const wick_philox *state) {
-    index_source source = {.philox = *state};
-    for (int64_t i = 0; i < n; ++i) values[i] = i;
-    for (int64_t i = 0; i + 1 < n; ++i) {
-        int64_t j = i + (int64_t)next_below(&source, (uint64_t)(n - i)), t = values[i];
-        values[i] = values[j], values[j] = t;
+/* How many numbers multiply to more than exp(-rate). */
+static double poisson_by_products(number_source *s, double rate) {
+    const double least = exp(-rate);
+    double count = 0;
+    for (double product = 1 - next_number(s); product > least; ++count) product *= 1 - next_number(s);
+    return count;
+}
+
+/* W. Hoermann, The transformed rejection method for generating Poisson random variables (1993): algorithm PTRS. */
+static double poisson_by_rejection(number_source *s, double rate) {
+    const double b = 0.931 + 2.53 * sqrt(rate), a = -0.059 + 0.02483 * b, log_rate = log(rate);
+    const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), squeeze = 0.9277 - 3.6224 / (b - 2);
+    for (;;) {
+        const double u = next_number(s) - 0.5, v = 1 - next_number(s), edge = 0.5 - fabs(u);
+        const double count = floor((2 * a / edge + b) * u + rate + 0.43);
+        int sign;
+        if (edge >= 0.07 && v <= squeeze) return count;
+        if (!(count >= 0) || (edge < 0.013 && v > edge)) continue;
+        if (log(v * inverse_alpha / (a / (edge * edge) + b)) <= count * log_rate - rate - lgamma_r(count + 1, &sign))
+            return count;
+    }
+}
+
+static void decide_poisson(const chance_job *job, int64_t position, int64_t n, chance_buffers *b) {
+    for (int64_t i = 0; i < n; ++i) {
+        number_source source = {.philox = &job->philox, .element = position + i};
+        const double rate = b->values[i];
+        if (!(rate >= 0) || isinf(rate)) atomic_store_explicit(job->bad_rate, true, memory_order_relaxed);
+        b->values[i] = !(rate > 0) || isinf(rate) ? 0
+                       : rate < 10                ? poisson_by_products(&source, rate)
+                                                  : poisson_by_rejection(&source, rate);
+    }
+}
+
+/* poisson(self): self holds the rates */
+static wick_status *poisson(const wick_kernel_call *k) {
+    const wick_tensor *operands[] = {wick_out_tensor(k, 0), wick_arg_tensor(k, 0)};
+    _Atomic bool bad_rate = false;
+    chance_job job = {.decide = decide_poisson, .bad_rate = &bad_rate};
+    WICK_TRY(run_chances(k, &job, operands, 2));
+    if (!bad_rate) return NULL;
+    return WICK_HOST_ERROR(k->host, WICK_INVALID_ARGUMENT,
+                           "invalid Poisson rate, expected rates to be non-negative and finite");
+}
+
+/* ---- permutation: the order of as many keys of 53 bits ---- */
+typedef struct key_order {
+    uint64_t *keys, *sorted; /* by element, by place */
+    int64_t *starts;         /* of the buckets, which the keys' first bits choose; one more than there are */
+    int64_t *order;          /* the result */
+    int64_t n;
+    int shift; /* leaves a key's bucket */
+} key_order;
+
+static void draw_keys(const key_order *o, const wick_philox *state) {
+    uint32_t high[BLOCK], low[BLOCK];
+    for (int64_t i = 0; i < o->n; i += BLOCK) {
+        const int64_t n = o->n - i < BLOCK ? o->n - i : BLOCK;
+        philox(state->seed, state->offset + (uint64_t)i / 4, 0, (n + 3) / 4, high);
+        philox(state->seed, state->offset + (uint64_t)i / 4, 1, (n + 3) / 4, low);
+        for (int64_t j = 0; j < n; ++j) o->keys[i + j] = (uint64_t)high[j] << 21 | low[j] >> 11;
+    }
+}
+
+static void fill_buckets(const key_order *o, int64_t buckets) {
+    memset(o->starts, 0, (size_t)(buckets + 1) * sizeof *o->starts);
+    for (int64_t i = 0; i < o->n; ++i) ++o->starts[(o->keys[i] >> o->shift) + 1];
+    for (int64_t i = 0; i < buckets; ++i) o->starts[i + 1] += o->starts[i];
+    for (int64_t i = 0; i < o->n; ++i) {
+        const int64_t to = o->starts[o->keys[i] >> o->shift]++;
+        o->sorted[to] = o->keys[i], o->order[to] = i;
+    }
+}
+
+/* By insertion: elements move within their buckets only. Equal keys stay in order. */
+static void sort_buckets(const key_order *o) {
+    for (int64_t i = 1; i < o->n; ++i) {
+        const uint64_t key = o->sorted[i];
+        const int64_t element = o->order[i];
+        int64_t j = i;
+        for (; j > 0 && o->sorted[j - 1] > key; --j) o->sorted[j] = o->sorted[j - 1], o->order[j] = o->order[j - 1];
+        o->sorted[j] = key, o->order[j] = element;
     }
 }
 
 /* randperm(n, ..) */
 static wick_status *randperm(const wick_kernel_call *k) {
     const wick_tensor *out = wick_out_tensor(k, 0);
-    wick_dtype dtype = wick_tensor_dtype(out);
-    int64_t n = out->numel;
-    if (dtype == WICK_I64) return permute(wick_data(out), n, k->philox), NULL;
-    int64_t *values = malloc((size_t)(n ? n : 1) * sizeof *values);
-    if (!values)
+    const wick_dtype dtype = wick_tensor_dtype(out);
+    const int64_t n = out->numel;
+    int bits = 0;
+    while (bits < 40 && n >> (bits + 2)) ++bits;
+    const int64_t buckets = INT64_C(1) << bits;
+    uint64_t *memory = k->host->workspace(k, (size_t)(3 * n + buckets + 1) * sizeof *memory);
+    if (!memory)
         return WICK_HOST_ERROR(k->host, WICK_OUT_OF_MEMORY, "randperm: no memory for %lld indices", (long long)n);
-    permute(values, n, k->philox);
-    CPU_NAME(narrow)[CPU_I64][dtype](wick_data(out), values, n);
-    free(values);
+    key_order o = {.keys = memory, .sorted = memory + n, .starts = (int64_t *)(memory + 3 * n), .n = n};
+    o.order = dtype == WICK_I64 ? wick_data(out) : (int64_t *)(memory + 2 * n);
+    o.shift = 53 - bits;
+    draw_keys(&o, k->philox);
+    fill_buckets(&o, buckets);
+    sort_buckets(&o);
+    if (dtype != WICK_I64) CPU_NAME(narrow)[CPU_I64][dtype](wick_data(out), o.order, n);
     return NULL;
 }
 
@@ -386,6 +479,7 @@ static const wick_kernel_row rows[] = {
     CPU_ROW("bernoulli_.float", draw, &bernoulli, 0, FLAGS),
     CPU_ROW("bernoulli_.Tensor", bernoulli_of_tensor, NULL, 0, FLAGS),
     CPU_ROW("bernoulli", bernoulli_of_self, NULL, REALS, FLAGS),
+    CPU_ROW("poisson", poisson, NULL, REALS, FLAGS),
     CPU_ROW("random_", random_all, NULL, 0, FLAGS),
     CPU_ROW("random_.from", random_from, NULL, 0, FLAGS),
     CPU_ROW("random_.to", random_to, NULL, 0, FLAGS),

@@ -288,6 +288,7 @@
     F(uint32_t, wick_runtime_layout, (wick_runtime * runtime, const char *name), (runtime, name))                      \
     F(wick_status *, wick_step_graph_create,                                                                           \
       (wick_runtime * runtime, wick_device device, int warmup, wick_step_graph **out), (runtime, device, warmup, out)) \
+    F(bool, wick_device_graphs, (wick_runtime * runtime, wick_device device), (runtime, device))                       \
     V(wick_step_graph_destroy, (wick_step_graph * graph), (graph))                                                     \
     F(bool, wick_step_begin, (wick_context * c, wick_step_graph * graph), (c, graph))                                  \
     F(bool, wick_step_end, (wick_context * c), (c))                                                                    \

@@ -47,7 +47,7 @@ typedef struct wick_kernel_call {
     wick_device device;
     uint32_t flags; /* wick_call_flag */
     /* wick_dtype that the shape rule chose. NONE: the operator casts nothing; then the row's `dtypes` are not looked
-     * at, and the kernel gets tensors of every dtype (docs/plugin-guide.md has the list). */
+     * at, and the kernel gets tensors of every dtype (docs/plugin-kernels.md has the list). */
     uint32_t compute_dtype;
     uint32_t reserved;
 } wick_kernel_call;

@@ -8,8 +8,9 @@
  *     wick/sdk/operator.h   operators of the plugin's own
  *     wick/sdk/host.h       what wick offers
  * and, for those who want them: wick/sdk/iter.h (broadcast iteration), wick/sdk/element.h (dtype casts),
- * wick/sdk/loops.h (elementwise and reduction loops), wick/sdk/schemas.h (schema texts), wick/sdk/link.h (the
- * application's functions inside a plugin). */
+ * wick/sdk/loops.h (elementwise and reduction loops), wick/sdk/random.h (random numbers), wick/sdk/pointwise.inc (every
+ * elementwise operator as an expression), wick/sdk/schemas.h (schema texts), wick/sdk/link.h (the application's
+ * functions inside a plugin). docs/plugin-kernels.md says what kernels are given. */
 #ifndef WICK_SDK_PLUGIN_H
 #define WICK_SDK_PLUGIN_H
 

@@ -18,6 +18,8 @@
  *     cauchy_              median + sigma * tan(pi * (u - 0.5)), u = wick_random_unit
  *     geometric_           ceil(log(u) / log1p(-p)), and 1 where u is 0
  *     native_dropout       keeps where wick_random_bernoulli(philox, dtype of the input, i, 1 - p)
+ *     randperm             element i is the place of the i-th least of n f64 numbers; of equal ones the earlier is first
+ *     poisson              numbers of the kernel's own, of the right distribution
  *
  * With `random_state` in the call (wick/sdk/kernel.h) seed and offset are those in device memory: the offset that is
  * there plus philox->offset. */
@@ -94,12 +96,15 @@ static inline bool wick_random_bernoulli(const wick_philox *philox, wick_dtype d
     return wick_random_unit(philox, dtype, i) < p;
 }
 
-/* Of the integers from `from` to `from` + range - 1; `range` 0 stands for 2^64. Up to 2^32 - 1 the word modulo the
- * range; beyond that a number of 64 bits, whose low ones are the second stream's, modulo the range. */
+/* Of the integers from `from` to `from` + range - 1; `range` 0 stands for 2^64. Below 2^32: the word modulo the range.
+ * Wider ones: x are the 53 bits of the element's f64 number and v = x << 11 | x >> 42; v / 2 modulo a range up to 2^63,
+ * else v modulo it. */
 static inline int64_t wick_random_integer(const wick_philox *philox, uint64_t i, int64_t from, uint64_t range) {
-    uint64_t bits = wick_random_bits(philox, i, 0);
-    if (range == 0 || range >> 32) bits = bits << 32 | wick_random_bits(philox, i, 1);
-    return (int64_t)((range ? bits % range : bits) + (uint64_t)from);
+    const uint64_t high = wick_random_bits(philox, i, 0);
+    if (range && range >> 32 == 0) return (int64_t)(high % range + (uint64_t)from);
+    const uint64_t x = high << 21 | wick_random_bits(philox, i, 1) >> 11, v = x << 11 | x >> 42;
+    const uint64_t value = range == 0 ? v : range > UINT64_C(1) << 63 ? v % range : (v >> 1) % range;
+    return (int64_t)(value + (uint64_t)from);
 }
 
 #endif
