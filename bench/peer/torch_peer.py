@@ -131,6 +131,61 @@ def train(name, variant):
     return loop("step()", True, step=step)
 
 
+# ---- the GPU: gpu.c; every batch ends with a synchronization ----
+def on_gpu(run):
+    def synchronized(n):
+        run(n)
+        torch.cuda.synchronize()
+    return synchronized
+
+
+def cuda_mlp():
+    model = mlp()[0].cuda()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    x, target = uniform(64, 64).cuda(), (torch.arange(64) % 10).cuda()
+
+    def step():
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), target).backward()
+        optimizer.step()
+    return step
+
+
+def cuda_cross_entropy(rows, columns):
+    x = uniform(rows, columns).cuda().requires_grad_()
+    target = torch.zeros(rows, dtype=torch.int64).cuda()
+
+    def both_ways():
+        F.cross_entropy(x, target).backward()
+        x.grad = None
+    return both_ways
+
+
+def cuda(name, dtype, rows, columns):
+    rows, columns, dtype = int(rows), int(columns), DTYPES[dtype]
+    if name == "mlp":
+        return on_gpu(loop("step()", True, step=cuda_mlp()))
+    if name == "cross_entropy":
+        return on_gpu(loop("step()", True, step=cuda_cross_entropy(rows, columns)))
+    a, b = (uniform(rows, columns).to(dtype).cuda() for _ in range(2))
+    if name == "chain":
+        leaf = uniform(columns).cuda().requires_grad_()
+        return on_gpu(loop("chain(leaf, a, b)", True, chain=chain, leaf=leaf, a=a[0].clone(), b=b[0].clone()))
+    weight, bias, out = uniform(columns).to(dtype).cuda(), uniform(columns).to(dtype).cuda(), torch.empty_like(a)
+    statement = {
+        "copy": "out.copy_(a)",
+        "add": "a + b",
+        "gelu": "F.gelu(a)",
+        "sum_dim0": "a.sum(0)",
+        "sum_dim1": "a.sum(1)",
+        "softmax": "a.softmax(-1)",
+        "layer_norm": "F.layer_norm(a, (columns,), weight, bias)",
+        "transpose": "a.t().contiguous()",
+        "mm": "torch.mm(a, b)",
+    }.get(name, f"a.{name}()")
+    return on_gpu(loop(statement, a=a, b=b, out=out, weight=weight, bias=bias, columns=columns, F=F, torch=torch))
+
+
 # ---- memory: the model of memory.c, in a fresh process ----
 LAYERS, WIDTH, BATCH = 50, 512, 2048
 
@@ -189,7 +244,7 @@ def answer(question):
         threads, seconds, work, *rest = words
         torch.set_num_threads(int(threads))
         torch.manual_seed(0)
-        make = {"kernel": kernel, "mm": product, "train": train}.get(work)
+        make = {"kernel": kernel, "mm": product, "train": train, "cuda": cuda}.get(work)
         return best_ns(make(*rest) if make else dispatch(work), float(seconds))
     if kind == "memory":
         return float(fresh(__file__, "--memory", *words))

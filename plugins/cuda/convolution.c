@@ -1,5 +1,6 @@
-/* Convolutions by cuDNN: forward, and the gradients of input, weight and bias, in 1 to 3 dimensions. A transposed convolution
- * is the input gradient of the convolution with the same weight, and the other way round. Plans are kept per shape. */
+/* Convolutions by cuDNN: forward, and the gradients of input, weight and bias, in 1 to 3 dimensions. A transposed
+ * convolution is the input gradient of the convolution with the same weight, and the other way round. Plans are kept per
+ * shape. */
 #include "libraries.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Matrix products by cuBLASLt. A plan (descriptor, layouts, algorithm) is made once per shape, types, layouts and alignment,
- * and kept. cuBLASLt counts in columns: it is given the transposed product, out^T = b^T a^T. */
+/* Matrix products by cuBLASLt. A plan (descriptor, layouts, algorithm) is made once per shape, types, layouts and
+ * alignment, and kept. cuBLASLt counts in columns: it is given the transposed product, out^T = b^T a^T. */
 #include "libraries.h"
 
 #include <stdlib.h>

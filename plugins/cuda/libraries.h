@@ -24,7 +24,7 @@ typedef struct cuda_plan {
     struct cuda_plan *next;
     size_t key_bytes;
     void *value;         /* the user's */
-    unsigned char key[]; /* all of it is compared: no padding but zeros */
+    unsigned char key[]; /* whole 32-bit words, all compared: no padding but zeros */
 } cuda_plan;
 
 typedef struct cuda_cache {

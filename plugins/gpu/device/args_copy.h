@@ -9,7 +9,7 @@
 typedef struct gpu_transpose_args {
     void *out;
     const void *in;
-    uint32_t p, q;            /* elements */
+    uint32_t p, q;             /* elements */
     int64_t in_step, out_step; /* bytes from one q to the next in the source, from one p to the next in the target */
     gpu_divider p_tiles, q_tiles;
     int32_t in_packs, out_packs; /* several elements an access: addresses and steps allow it */

@@ -1,5 +1,5 @@
-/* Matrix products of any strides, for devices and types without a BLAS: tiles of 64 x 64 in shared memory, 4 x 4 results a
- * thread. blockIdx.x is the tile, blockIdx.z the batch. */
+/* Matrix products of any strides, for devices and types without a BLAS: tiles of 64 x 64 in shared memory, 4 x 4 results
+ * a thread. blockIdx.x is the tile, blockIdx.z the batch. */
 #include "gpu.h"
 
 #include "args_gemm.h"
@@ -18,8 +18,8 @@ struct gemm_tiles {
 
 /* rows x DEPTH elements from (row, k); zeros beside the matrix. Neighbouring threads read along the smaller stride. */
 template <class S, class C>
-GPU_FN void load_tile(C (*tile)[TILE + 1], const S *data, int64_t row_stride, int64_t k_stride, int64_t rows, int64_t depth,
-                      int64_t row, int64_t k) {
+GPU_FN void load_tile(C (*tile)[TILE + 1], const S *data, int64_t row_stride, int64_t k_stride, int64_t rows,
+                      int64_t depth, int64_t row, int64_t k) {
     const bool along_k = k_stride <= row_stride;
     for (int i = (int)threadIdx.x; i < TILE * DEPTH; i += THREADS) {
         int r = along_k ? i / DEPTH : i % TILE, d = along_k ? i % DEPTH : i / TILE;

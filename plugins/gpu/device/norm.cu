@@ -116,32 +116,27 @@ GPU_FN void norm_walk(const gpu_norm_args &a) {
         const S *x = static_cast<const S *>(a.x) + row * a.n;
         S *y = static_cast<S *>(a.y) + row * a.n;
         C sum = 0, square = 0, mean = 0;
+        const S *const rows[1] = {x};
         if (a.mean) {
-            row_walk<S>(n, row_head<S>(n, x, x, x), lane, team, [&](auto w, int64_t i) {
-                C v[decltype(w)::n];
-                read_elements(x + i, v);
+            row_walk<C>(rows, n, row_head<S>(n, x, x, x), lane, team, [&](auto &v, int64_t) {
                 GPU_UNROLL
-                for (int j = 0; j < decltype(w)::n; ++j) sum += v[j];
+                for (int j = 0; j < ROW_WIDTH(v); ++j) sum += v[0][j];
             });
             mean = team_join(sum, team, op_sum(), shared) / (C)a.n;
         }
-        row_walk<S>(n, row_head<S>(n, x, x, x), lane, team, [&](auto w, int64_t i) {
-            C v[decltype(w)::n];
-            read_elements(x + i, v);
+        row_walk<C>(rows, n, row_head<S>(n, x, x, x), lane, team, [&](auto &v, int64_t) {
             GPU_UNROLL
-            for (int j = 0; j < decltype(w)::n; ++j) square += (v[j] - mean) * (v[j] - mean);
+            for (int j = 0; j < ROW_WIDTH(v); ++j) square += (v[0][j] - mean) * (v[0][j] - mean);
         });
         square = team_join(square, team, op_sum(), shared);
         const C rstd = 1 / real_sqrt(square / (C)a.n + (C)a.eps);
         if (row < a.rows && !lane) store_statistics(a, row, mean, rstd);
-        row_walk<S>(n, row_head<S>(n, x, y, y), lane, team, [&](auto w, int64_t i) {
-            C v[decltype(w)::n];
-            read_elements(x + i, v);
+        row_walk<C>(rows, n, row_head<S>(n, x, y, y), lane, team, [&](auto &v, int64_t i) {
             GPU_UNROLL
-            for (int j = 0; j < decltype(w)::n; ++j)
-                v[j] = (v[j] - mean) * rstd * weight_of(a, a.weight, a.weight_dtype, C(1), row, i + j) +
-                       weight_of(a, a.bias, a.bias_dtype, C(0), row, i + j);
-            write_elements(y + i, v);
+            for (int j = 0; j < ROW_WIDTH(v); ++j)
+                v[0][j] = (v[0][j] - mean) * rstd * weight_of(a, a.weight, a.weight_dtype, C(1), row, i + j) +
+                          weight_of(a, a.bias, a.bias_dtype, C(0), row, i + j);
+            write_elements(y + i, v[0]);
         });
     }
 }
@@ -229,25 +224,22 @@ GPU_FN void norm_walk_backward(const gpu_norm_args &a) {
         S *y = static_cast<S *>(a.y) + row * a.n;
         row_state<C> s = state_of<C>(a, row);
         two<C> sums = {0, 0};
-        row_walk<S>(n, row_head<S>(n, x, g, g), lane, team, [&](auto w, int64_t i) {
-            C u[decltype(w)::n], v[decltype(w)::n];
-            read_elements(x + i, u);
-            read_elements(g + i, v);
+        const S *const rows[2] = {x, g};
+        row_walk<C>(rows, n, row_head<S>(n, x, g, g), lane, team, [&](auto &v, int64_t i) {
             GPU_UNROLL
-            for (int j = 0; j < decltype(w)::n; ++j) {
-                C gw = v[j] * weight_of(a, a.weight, a.weight_dtype, C(1), row, i + j);
-                sums.a += gw, sums.b += gw * s.normalized(u[j]);
+            for (int j = 0; j < ROW_WIDTH(v); ++j) {
+                C gw = v[1][j] * weight_of(a, a.weight, a.weight_dtype, C(1), row, i + j);
+                sums.a += gw, sums.b += gw * s.normalized(v[0][j]);
             }
         });
         set_means(a, s, team_join(sums, team, add_two(), shared));
-        row_walk<S>(n, row_head<S>(n, x, g, y), lane, team, [&](auto w, int64_t i) {
-            C u[decltype(w)::n], v[decltype(w)::n];
-            read_elements(x + i, u);
-            read_elements(g + i, v);
+        row_walk<C>(rows, n, row_head<S>(n, x, g, y), lane, team, [&](auto &v, int64_t i) {
             GPU_UNROLL
-            for (int j = 0; j < decltype(w)::n; ++j)
-                u[j] = s.gradient(v[j], weight_of(a, a.weight, a.weight_dtype, C(1), row, i + j), s.normalized(u[j]));
-            write_elements(y + i, u);
+            for (int j = 0; j < ROW_WIDTH(v); ++j) {
+                C w = weight_of(a, a.weight, a.weight_dtype, C(1), row, i + j);
+                v[0][j] = s.gradient(v[1][j], w, s.normalized(v[0][j]));
+            }
+            write_elements(y + i, v[0]);
         });
     }
 }

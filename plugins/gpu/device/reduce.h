@@ -31,8 +31,7 @@ GPU_FN int64_t dims_offset(const gpu_dims &d, const int64_t (&strides)[GPU_DIMS]
 
 /* ---- teams: powers of two of neighbouring threads, up to a wave, or a whole block ---- */
 /* Shuffles of any plain struct. */
-template <class T>
-GPU_FN T lane_xor(T x, int mask) {
+template <class T> GPU_FN T lane_xor(T x, int mask) {
     uint32_t words[(sizeof(T) + 3) / 4];
     static_assert(sizeof(T) % 4 == 0, "shuffles move 32 bits at a time");
     memcpy(words, &x, sizeof x);
@@ -43,8 +42,7 @@ GPU_FN T lane_xor(T x, int mask) {
 }
 
 /* Every thread of the team gets the team's result; every thread of the block must call it. `shared`: a T per wave. */
-template <class T, class F>
-GPU_FN T team_join(T x, int team, F join, T *shared) {
+template <class T, class F> GPU_FN T team_join(T x, int team, F join, T *shared) {
     int within = team < GPU_WAVE ? team : GPU_WAVE;
     for (int mask = within / 2; mask > 0; mask /= 2) x = join(x, lane_xor(x, mask));
     if (team <= GPU_WAVE) return x;
@@ -76,9 +74,10 @@ GPU_FN typename P::acc row_part(const gpu_reduce_args &a, P &p, const S &source,
         for (int u = 0; u < ROW_UNROLL; ++u)
             source.read(base + dims_offset(a.reduced_dims, a.reduced_dims.in, i + u * step), x[u]);
         GPU_UNROLL
-        for (int u = 0; u < ROW_UNROLL; ++u)
+        for (int u = 0; u < ROW_UNROLL; ++u) {
             GPU_UNROLL
             for (int j = 0; j < N; ++j) p.add(acc[j], x[u][j], (i + u * step) * N + j, n + u + 1);
+        }
         n += ROW_UNROLL;
     }
     for (; i < end; i += step) {
@@ -89,9 +88,10 @@ GPU_FN typename P::acc row_part(const gpu_reduce_args &a, P &p, const S &source,
         ++n;
     }
     GPU_UNROLL
-    for (int half = N / 2; half > 0; half /= 2)
+    for (int half = N / 2; half > 0; half /= 2) {
         GPU_UNROLL
         for (int j = 0; j < half; ++j) acc[j] = p.join(acc[j], acc[j + half]);
+    }
     return acc[0];
 }
 
@@ -110,7 +110,8 @@ GPU_FN typename P::acc row_tail(const gpu_reduce_args &a, P &p, const S &source,
 }
 
 template <class P, class S>
-GPU_FN typename P::acc row_piece(const gpu_reduce_args &a, P &p, const S &source, uint32_t k, uint32_t piece, int lane) {
+GPU_FN typename P::acc row_piece(const gpu_reduce_args &a, P &p, const S &source, uint32_t k, uint32_t piece,
+                                 int lane) {
     const int64_t base = dims_offset(a.kept_dims, a.kept_dims.in, k), begin = piece * a.piece;
     int64_t end = begin + a.piece;
     if (end > a.reduced) end = a.reduced;
@@ -120,24 +121,21 @@ GPU_FN typename P::acc row_piece(const gpu_reduce_args &a, P &p, const S &source
     return a.tail && piece + 1 == a.pieces ? p.join(acc, row_tail(a, p, source, base, lane)) : acc;
 }
 
-template <class P>
-GPU_FN void store_result(const gpu_reduce_args &a, const P &p, uint32_t k, typename P::acc acc) {
+template <class P> GPU_FN void store_result(const gpu_reduce_args &a, const P &p, uint32_t k, typename P::acc acc) {
     int64_t at[2];
     GPU_UNROLL
     for (int j = 0; j < 2; ++j) at[j] = dims_offset(a.kept_dims, a.kept_dims.out[j], k);
     p.store(a, at, k, acc);
 }
 
-template <class P>
-struct joiner {
+template <class P> struct joiner {
     P p;
     GPU_MEMBER typename P::acc operator()(const typename P::acc &x, const typename P::acc &y) const {
         return p.join(x, y);
     }
 };
 
-template <class P, class S>
-GPU_FN void reduce_rows(const gpu_reduce_args &a, P p, const S &source) {
+template <class P, class S> GPU_FN void reduce_rows(const gpu_reduce_args &a, P p, const S &source) {
     __shared__ typename P::acc shared[TEAM_WAVES];
     const uint32_t team = (uint32_t)a.team, teams = blockDim.x / team, work = a.kept * a.pieces;
     const int lane = (int)(threadIdx.x % team);
@@ -165,9 +163,10 @@ GPU_FN void column_part(const gpu_reduce_args &a, P (&p)[N], const S &source, ty
         for (int u = 0; u < COLUMN_UNROLL; ++u)
             source.read(base + dims_offset(a.reduced_dims, a.reduced_dims.in, i + u * step), x[u]);
         GPU_UNROLL
-        for (int u = 0; u < COLUMN_UNROLL; ++u)
+        for (int u = 0; u < COLUMN_UNROLL; ++u) {
             GPU_UNROLL
             for (int j = 0; j < N; ++j) p[j].add(acc[j], x[u][j], i + u * step, n + u + 1);
+        }
         n += COLUMN_UNROLL;
     }
     for (; i < end; i += step) {
@@ -194,18 +193,20 @@ GPU_FN void columns_of(const gpu_reduce_args &a, P policy, const S &source, type
         if (end > a.reduced) end = a.reduced;
         GPU_UNROLL
         for (int j = 0; j < N; ++j) p[j].enter(a, c * N + (uint32_t)j);
-        column_part(a, p, source, acc, dims_offset(a.kept_dims, a.kept_dims.in, c), (int64_t)(piece * a.piece) + ty, end,
-                    rows);
+        column_part(a, p, source, acc, dims_offset(a.kept_dims, a.kept_dims.in, c), (int64_t)(piece * a.piece) + ty,
+                    end, rows);
     }
     for (uint32_t half = rows / 2; half > 0; half /= 2) {
-        if (ty >= half && ty < 2 * half)
+        if (ty >= half && ty < 2 * half) {
             GPU_UNROLL
             for (int j = 0; j < N; ++j) shared[(j * COLUMN_THREADS / 2) + (ty - half) * width + tx] = acc[j];
+        }
         __syncthreads();
-        if (ty < half)
+        if (ty < half) {
             GPU_UNROLL
             for (int j = 0; j < N; ++j)
                 acc[j] = policy.join(acc[j], shared[(j * COLUMN_THREADS / 2) + ty * width + tx]);
+        }
         __syncthreads();
     }
     if (c >= accesses || ty) return;
@@ -222,8 +223,7 @@ GPU_FN void columns_of(const gpu_reduce_args &a, P policy, const S &source, type
     }
 }
 
-template <class P, class S>
-GPU_FN void reduce_columns(const gpu_reduce_args &a, P policy, const S &source) {
+template <class P, class S> GPU_FN void reduce_columns(const gpu_reduce_args &a, P policy, const S &source) {
     __shared__ typename P::acc shared[S::V * COLUMN_THREADS / 2];
     if (a.packed)
         columns_of<S::V>(a, policy, source, shared);
@@ -232,8 +232,7 @@ GPU_FN void reduce_columns(const gpu_reduce_args &a, P policy, const S &source) 
 }
 
 /* ---- second pass: joins the pieces of every result ---- */
-template <class P>
-GPU_FN void reduce_finish(const gpu_reduce_args &a, P p) {
+template <class P> GPU_FN void reduce_finish(const gpu_reduce_args &a, P p) {
     __shared__ typename P::acc shared[TEAM_WAVES];
     const typename P::acc *partial = static_cast<const typename P::acc *>(a.partial);
     const uint32_t team = (uint32_t)a.team, teams = blockDim.x / team;
@@ -250,13 +249,11 @@ GPU_FN void reduce_finish(const gpu_reduce_args &a, P p) {
 }
 
 /* ---- sources ---- */
-template <class S>
-struct typed_source {
+template <class S> struct typed_source {
     typedef typename compute<S>::type value;
     enum { V = 16 / (int)sizeof(S), bytes = (int)sizeof(S) };
     const char *data;
-    template <int N>
-    GPU_MEMBER void read(int64_t at, value (&x)[N]) const {
+    template <int N> GPU_MEMBER void read(int64_t at, value (&x)[N]) const {
         pack<S, N> u = *reinterpret_cast<const pack<S, N> *>(data + at);
         GPU_UNROLL
         for (int j = 0; j < N; ++j) x[j] = load_as<value>(u.v[j]);
@@ -264,8 +261,7 @@ struct typed_source {
 };
 
 /* Any dtype, one element at a time. */
-template <class C>
-struct any_source {
+template <class C> struct any_source {
     typedef C value;
     enum { V = 1, bytes = 0 };
     const char *data;

@@ -1,6 +1,6 @@
-/* Softmax, its logarithm, and their gradients. softmax_S: rows of registers, whole accesses of 16 bytes. softmax_long_S:
- * rows of any length and address, read twice (the second time from the cache). softmax_columns_C: any dtypes, along a
- * dimension that is not the innermost. */
+/* Softmax, its logarithm, and their gradients. softmax_S, softmax_wide_S: rows in registers, whole accesses of 16 bytes.
+ * softmax_long_S: rows of any length and address, read twice (the second time from the cache). softmax_columns_C: any
+ * dtypes, along a dimension that is not the innermost. */
 #include "args_softmax.h"
 #include "rows.h"
 
@@ -84,6 +84,45 @@ GPU_FN void softmax_rows(const gpu_softmax_args &a) {
     }
 }
 
+/* The same for longer rows of 16-bit elements, held as they are stored. A block takes a row. */
+enum { WIDE_PACKS = 7 };
+template <class S>
+GPU_FN void softmax_wide(const gpu_softmax_args &a) {
+    typedef typename compute<S>::type C;
+    enum { V = width_of<S>::n };
+    __shared__ C shared[TEAM_WAVES];
+    const int team = (int)blockDim.x, lane = (int)threadIdx.x, packs = (int)(a.n / V);
+    for (int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
+        const pack<S, V> *in = reinterpret_cast<const pack<S, V> *>(static_cast<const S *>(a.in) + row * a.n);
+        pack<S, V> *out = reinterpret_cast<pack<S, V> *>(static_cast<S *>(a.out) + row * a.n);
+        pack<S, V> x[WIDE_PACKS];
+        C top = lowest<C>(), sum = 0;
+        GPU_UNROLL
+        for (int p = 0; p < WIDE_PACKS; ++p)
+            if (lane + p * team < packs) x[p] = in[lane + p * team];
+        GPU_UNROLL
+        for (int p = 0; p < WIDE_PACKS; ++p)
+            GPU_UNROLL
+            for (int j = 0; j < V; ++j)
+                if (lane + p * team < packs) top = op_higher()(top, load_as<C>(x[p].v[j]));
+        top = team_join(top, team, op_higher(), shared);
+        const C shift = a.safe && top == lowest<C>() ? 0 : top;
+        GPU_UNROLL
+        for (int p = 0; p < WIDE_PACKS; ++p)
+            GPU_UNROLL
+            for (int j = 0; j < V; ++j)
+                if (lane + p * team < packs) sum += real_exp(load_as<C>(x[p].v[j]) - shift);
+        const softmax_map<C> map = map_of(a, top, team_join(sum, team, op_sum(), shared));
+        GPU_UNROLL
+        for (int p = 0; p < WIDE_PACKS; ++p) {
+            if (lane + p * team >= packs) continue;
+            GPU_UNROLL
+            for (int j = 0; j < V; ++j) x[p].v[j] = store_as<S>(map(load_as<C>(x[p].v[j])));
+            out[lane + p * team] = x[p];
+        }
+    }
+}
+
 template <class S>
 GPU_FN void softmax_long(const gpu_softmax_args &a) {
     typedef typename compute<S>::type C;
@@ -93,20 +132,15 @@ GPU_FN void softmax_long(const gpu_softmax_args &a) {
         const int64_t row = first + (int)threadIdx.x / team, n = row < a.rows ? a.n : 0;
         const S *x = static_cast<const S *>(a.in) + row * a.n;
         S *y = static_cast<S *>(a.out) + row * a.n;
+        const S *const rows[1] = {x};
         exp_sum<C> s = {lowest<C>(), 0};
-        row_walk<S>(n, row_head<S>(n, x, x, x), lane, team, [&](auto w, int64_t i) {
-            C v[decltype(w)::n];
-            read_elements(x + i, v);
-            add_exps(s, v);
-        });
+        row_walk<C>(rows, n, row_head<S>(n, x, x, x), lane, team, [&](auto &v, int64_t) { add_exps(s, v[0]); });
         s = team_join(s, team, join_exp_sums(), shared);
         const softmax_map<C> map = map_of(a, s.top, s.sum);
-        row_walk<S>(n, row_head<S>(n, x, y, y), lane, team, [&](auto w, int64_t i) {
-            C v[decltype(w)::n];
-            read_elements(x + i, v);
+        row_walk<C>(rows, n, row_head<S>(n, x, y, y), lane, team, [&](auto &v, int64_t i) {
             GPU_UNROLL
-            for (int j = 0; j < decltype(w)::n; ++j) v[j] = map(v[j]);
-            write_elements(y + i, v);
+            for (int j = 0; j < ROW_WIDTH(v); ++j) v[0][j] = map(v[0][j]);
+            write_elements(y + i, v[0]);
         });
     }
 }
@@ -212,22 +246,23 @@ GPU_FN void softmax_long_backward(const gpu_softmax_args &a) {
         const int64_t row = first + (int)threadIdx.x / team, n = row < a.rows ? a.n : 0;
         const S *g = static_cast<const S *>(a.in) + row * a.n, *y = static_cast<const S *>(a.result) + row * a.n;
         S *out = static_cast<S *>(a.out) + row * a.n;
+        const S *const gradient[1] = {g}, *const both[2] = {g, y};
         C sum = 0;
-        row_walk<S>(n, row_head<S>(n, g, y, y), lane, team, [&](auto w, int64_t i) {
-            C u[decltype(w)::n], v[decltype(w)::n];
-            read_elements(g + i, u);
-            read_elements(y + i, v);
-            GPU_UNROLL
-            for (int j = 0; j < decltype(w)::n; ++j) sum += backward_term(a, u[j], v[j]);
-        });
+        if (a.log)
+            row_walk<C>(gradient, n, row_head<S>(n, g, g, g), lane, team, [&](auto &v, int64_t) {
+                GPU_UNROLL
+                for (int j = 0; j < ROW_WIDTH(v); ++j) sum += v[0][j];
+            });
+        else
+            row_walk<C>(both, n, row_head<S>(n, g, y, y), lane, team, [&](auto &v, int64_t) {
+                GPU_UNROLL
+                for (int j = 0; j < ROW_WIDTH(v); ++j) sum += v[0][j] * v[1][j];
+            });
         sum = team_join(sum, team, op_sum(), shared);
-        row_walk<S>(n, row_head<S>(n, g, y, out), lane, team, [&](auto w, int64_t i) {
-            C u[decltype(w)::n], v[decltype(w)::n];
-            read_elements(g + i, u);
-            read_elements(y + i, v);
+        row_walk<C>(both, n, row_head<S>(n, g, y, out), lane, team, [&](auto &v, int64_t i) {
             GPU_UNROLL
-            for (int j = 0; j < decltype(w)::n; ++j) u[j] = backward_of(a, u[j], v[j], sum);
-            write_elements(out + i, u);
+            for (int j = 0; j < ROW_WIDTH(v); ++j) v[0][j] = backward_of(a, v[0][j], v[1][j], sum);
+            write_elements(out + i, v[0]);
         });
     }
 }
@@ -266,3 +301,5 @@ SOFTMAX(f64, double)
     }
 SOFTMAX_COLUMNS(f32, float)
 SOFTMAX_COLUMNS(f64, double)
+GPU_KERNEL(softmax_wide_f16, MOST_THREADS, gpu_softmax_args) { softmax_wide<f16>(a); }
+GPU_KERNEL(softmax_wide_bf16, MOST_THREADS, gpu_softmax_args) { softmax_wide<bf16>(a); }

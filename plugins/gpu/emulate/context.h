@@ -1,5 +1,5 @@
-/* A place where a fiber stopped, and the switch from one to another. On x86-64 it is seven instructions per side; elsewhere,
- * and where a sanitizer wants to know, ucontext. */
+/* A place where a fiber stopped, and the switch from one to another. On x86-64 it is a few instructions; elsewhere, and
+ * where the address sanitizer wants to know, ucontext. */
 #ifndef WICK_GPU_CONTEXT_H
 #define WICK_GPU_CONTEXT_H
 
@@ -53,9 +53,7 @@ struct gpu_context {
     ucontext_t context;
 };
 
-static inline void gpu_context_switch(gpu_context *from, gpu_context *to) {
-    swapcontext(&from->context, &to->context);
-}
+static inline void gpu_context_switch(gpu_context *from, gpu_context *to) { swapcontext(&from->context, &to->context); }
 
 static inline void gpu_context_make(gpu_context *to, char *stack, size_t bytes, void (*entry)()) {
     getcontext(&to->context);

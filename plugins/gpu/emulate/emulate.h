@@ -32,8 +32,7 @@ void gpu_emulate_barrier();
 /* The same within a wave, exchanging up to 16 bytes: `out` is what lane `source` gave, or `in` if there is no such. */
 void gpu_emulate_shuffle(const void *in, void *out, size_t bytes, int source);
 
-template <class T>
-inline T gpu_emulate_shuffle_of(T x, int source) {
+template <class T> inline T gpu_emulate_shuffle_of(T x, int source) {
     T out;
     static_assert(sizeof(T) <= 16, "shuffles carry 16 bytes");
     gpu_emulate_shuffle(&x, &out, sizeof x, source);
@@ -60,11 +59,11 @@ inline T gpu_emulate_shuffle_of(T x, int source) {
 #define GPU_DYNAMIC_SHARED(type, name) type *name = reinterpret_cast<type *>(gpu_now.dynamic_shared)
 
 /* The kernel as a constant that gpu_emulate_launch takes. */
-#define GPU_KERNEL(name, threads, args_type)                                                                      \
-    static void name##_body(const args_type &a);                                                                  \
-    static void name##_run(const void *args) { name##_body(*static_cast<const args_type *>(args)); }              \
-    extern "C" GPU_EMULATE_API const gpu_emulated_kernel name;                             \
-    const gpu_emulated_kernel name = {name##_run, sizeof(args_type), threads};                                    \
+#define GPU_KERNEL(name, threads, args_type)                                                         \
+    static void name##_body(const args_type &a);                                                     \
+    static void name##_run(const void *args) { name##_body(*static_cast<const args_type *>(args)); } \
+    extern "C" GPU_EMULATE_API const gpu_emulated_kernel name;                                       \
+    const gpu_emulated_kernel name = {name##_run, sizeof(args_type), threads};                       \
     static void name##_body(const args_type &a)
 
 static inline void __syncthreads() { gpu_emulate_barrier(); }
@@ -73,16 +72,14 @@ static inline void __syncwarp() {
     gpu_emulate_shuffle(&none, &none, sizeof none, 0);
 }
 /* Other OS threads may run blocks of other launches at the same addresses: real atomics. */
-template <class T>
-static inline T atomicAdd(T *p, T x) {
+template <class T> static inline T atomicAdd(T *p, T x) {
     T old, sum;
     __atomic_load(p, &old, __ATOMIC_RELAXED);
     do sum = old + x;
     while (!__atomic_compare_exchange(p, &old, &sum, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     return old;
 }
-template <class T>
-static inline T atomicCAS(T *p, T expected, T desired) {
+template <class T> static inline T atomicCAS(T *p, T expected, T desired) {
     __atomic_compare_exchange_n(p, &expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     return expected;
 }

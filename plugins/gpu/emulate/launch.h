@@ -25,8 +25,8 @@ enum gpu_emulate_result {
 };
 
 /* Runs the whole grid before it returns. `args` is the kernel's argument struct. */
-GPU_EMULATE_API int gpu_emulate_launch(const gpu_emulated_kernel *kernel, const unsigned grid[3], const unsigned block[3],
-                                       size_t dynamic_shared_bytes, const void *args);
+GPU_EMULATE_API int gpu_emulate_launch(const gpu_emulated_kernel *kernel, const unsigned grid[3],
+                                       const unsigned block[3], size_t dynamic_shared_bytes, const void *args);
 /* 1 if that launch is possible, 0 where it DOES_NOT_FIT. */
 GPU_EMULATE_API int gpu_emulate_fits(const gpu_emulated_kernel *kernel, const unsigned grid[3], const unsigned block[3],
                                      size_t dynamic_shared_bytes);

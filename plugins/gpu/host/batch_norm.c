@@ -10,11 +10,11 @@ typedef struct batch_norm_kernels {
     gpu_reduce_kernels sums;
     gpu_kernel apply[2]; /* forward, backward */
 } batch_norm_kernels;
-#define KERNELS(name, finish, access, bytes)                                                          \
-    {                                                                                                 \
-        {GPU_batch_norm_sums_##name##_rows, GPU_batch_norm_sums_##name##_columns,                     \
-         GPU_batch_norm_sums_finish_##finish, access, bytes},                                         \
-            {GPU_batch_norm_##name, GPU_batch_norm_backward_##name},                                  \
+#define KERNELS(name, finish, access, bytes)                                                                           \
+    {                                                                                                                  \
+        {GPU_batch_norm_sums_##name##_rows, GPU_batch_norm_sums_##name##_columns, GPU_batch_norm_sums_finish_##finish, \
+         access, bytes},                                                                                               \
+            {GPU_batch_norm_##name, GPU_batch_norm_backward_##name},                                                   \
     }
 
 static const batch_norm_kernels *kernels_of(wick_dtype d) {
@@ -46,12 +46,20 @@ static wick_status *apply(const batch_norm_job *job) {
     const wick_tensor *x = job->x;
     const int64_t access = 16 / (int64_t)wick_dtype_bytes((wick_dtype)x->dtype), channels = x->sizes[1];
     const int64_t pixels = x->numel / (x->sizes[0] * channels);
-    gpu_batch_norm_args a = {.y = gpu_data(job->y), .x = gpu_data(x), .g = job->g ? gpu_data(job->g) : NULL,
-                             .mean = job->mean.data, .mean_dtype = job->mean.dtype,
-                             .invstd = job->invstd.data, .invstd_dtype = job->invstd.dtype,
-                             .weight = job->weight.data, .weight_dtype = job->weight.dtype,
-                             .bias = job->bias.data, .bias_dtype = job->bias.dtype,
-                             .sums = job->sums, .is_variance = job->is_variance, .eps = job->eps,
+    gpu_batch_norm_args a = {.y = gpu_data(job->y),
+                             .x = gpu_data(x),
+                             .g = job->g ? gpu_data(job->g) : NULL,
+                             .mean = job->mean.data,
+                             .mean_dtype = job->mean.dtype,
+                             .invstd = job->invstd.data,
+                             .invstd_dtype = job->invstd.dtype,
+                             .weight = job->weight.data,
+                             .weight_dtype = job->weight.dtype,
+                             .bias = job->bias.data,
+                             .bias_dtype = job->bias.dtype,
+                             .sums = job->sums,
+                             .is_variance = job->is_variance,
+                             .eps = job->eps,
                              .count = (double)x->sizes[0] * (double)pixels};
     a.packed = ((uintptr_t)a.x | (uintptr_t)a.y | (uintptr_t)a.g) % 16 == 0 && pixels % access == 0;
     const int64_t n = a.packed ? x->numel / access : x->numel;
@@ -82,8 +90,8 @@ static wick_status *statistics(const batch_norm_job *job, const batch_norm_args 
         r.args.running[i] = v.data, r.args.running_dtypes[i] = v.dtype;
     }
     r.kernels = gpu_moment_kernels((wick_dtype)job->x->dtype);
-    WICK_TRY(gpu_reduce_shape(call, &r, job->x, BUT_CHANNELS, wick_out_tensor(call, 2), wick_out_tensor(call, 1),
-                              false));
+    WICK_TRY(
+        gpu_reduce_shape(call, &r, job->x, BUT_CHANNELS, wick_out_tensor(call, 2), wick_out_tensor(call, 1), false));
     return gpu_reduce_run(call, &r);
 }
 
@@ -165,7 +173,8 @@ static const batch_norm_args inference = {.running_mean = 3, .running_var = 4, .
 static const batch_norm_args with_update = {
     .running_mean = 3, .running_var = 4, .momentum = 5, .eps = 6, .always_training = true};
 
-#define ROW(schema, fn, data) {sizeof(wick_kernel_row), FLAGS, schema, fn, data, 0, 0}
+#define ROW(schema, fn, data) \
+    { sizeof(wick_kernel_row), FLAGS, schema, fn, data, 0, 0 }
 static const wick_kernel_row rows[] = {
     ROW("native_batch_norm", forward, &with_running),
     ROW("_native_batch_norm_legit", forward, &with_running),

@@ -156,9 +156,9 @@ static wick_status *cast(copy_job *job, const wick_tensor *const *operands) {
         gpu_dense_args args = {.out = job->out, .in = {job->in}, .n = operands[0]->numel};
         return gpu_launch(call, dense->kernel, blocks_for(call, args.n, 8), THREADS, 0, &args);
     }
-    job->kernel = job->from == WICK_F64                 ? GPU_copy_cast_f64
+    job->kernel = job->from == WICK_F64               ? GPU_copy_cast_f64
                   : wick_dtype_is_floating(job->from) ? GPU_copy_cast_f32
-                                                        : GPU_copy_cast_i64;
+                                                      : GPU_copy_cast_i64;
     return gpu_walk_over(call, operands, 2, cast_part, job);
 }
 

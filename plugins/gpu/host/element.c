@@ -34,11 +34,11 @@ static uint16_t f16_of(float x) {
     return (uint16_t)(sign | (magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13);
 }
 
-#define STORE(type, expression)          \
-    {                                    \
-        type element = (type)(expression); \
+#define STORE(type, expression)                \
+    {                                          \
+        type element = (type)(expression);     \
         memcpy(out, &element, sizeof element); \
-        return true;                     \
+        return true;                           \
     }
 
 bool gpu_element_of(const wick_value *v, wick_dtype dtype, void *out) {

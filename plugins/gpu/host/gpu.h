@@ -157,7 +157,16 @@ typedef struct gpu_table {
     X(norm)           \
     X(batch_norm)     \
     X(loss)           \
-    X(scan)
+    X(scan)           \
+    X(sort)           \
+    X(index)          \
+    X(scatter)        \
+    X(select)         \
+    X(random)         \
+    X(optim)          \
+    X(pool)           \
+    X(conv)           \
+    X(renorm)
 #define GPU_DECLARE_TABLE(name) extern const gpu_table gpu_##name##_table;
 GPU_TABLES(GPU_DECLARE_TABLE)
 #undef GPU_DECLARE_TABLE

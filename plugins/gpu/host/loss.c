@@ -53,8 +53,7 @@ static wick_status *clear(const wick_kernel_call *call, const wick_tensor *t) {
     gpu_device *d = gpu_device_of(call);
     GPU_TRY(d->gpu, d->gpu->vendor->make_current(d), "using the device");
     size_t bytes = (size_t)t->numel * wick_dtype_bytes((wick_dtype)t->dtype);
-    int result =
-        d->gpu->driver.set_bytes((uint64_t)(uintptr_t)gpu_data(t), 0, bytes, gpu_stream(d, call->stream));
+    int result = d->gpu->driver.set_bytes((uint64_t)(uintptr_t)gpu_data(t), 0, bytes, gpu_stream(d, call->stream));
     return gpu_check(d->gpu, result, "clearing");
 }
 

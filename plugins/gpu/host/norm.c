@@ -64,7 +64,8 @@ static void set_groups(gpu_norm_args *a, const wick_tensor *x, const wick_value 
 /* Threads of a row that hold it in registers; 0: it does not fit or is no whole accesses. */
 static int32_t register_team(const gpu_norm_args *a, int packs) {
     const int64_t access = 16 / (int64_t)wick_dtype_bytes((wick_dtype)a->dtype);
-    uintptr_t addresses = (uintptr_t)a->x | (uintptr_t)a->g | (uintptr_t)a->y | (uintptr_t)a->weight | (uintptr_t)a->bias;
+    uintptr_t addresses =
+        (uintptr_t)a->x | (uintptr_t)a->g | (uintptr_t)a->y | (uintptr_t)a->weight | (uintptr_t)a->bias;
     if (a->pixels || addresses % 16 || a->n % access || a->n / access > (int64_t)packs * ROW_THREADS) return 0;
     int32_t team = 1;
     while (team * (team < 32 ? 1 : packs) < a->n / access) team *= 2;
@@ -130,8 +131,7 @@ static wick_status *group_weights(const wick_kernel_call *call, const gpu_norm_a
 
 static wick_status *walk_backward(const wick_kernel_call *call, gpu_norm_args *a) {
     a->team = walking_team(a);
-    if (a->y && a->rows && a->n)
-        WICK_TRY(launch_rows(call, kernels_of((wick_dtype)a->dtype)->walk_backward, a));
+    if (a->y && a->rows && a->n) WICK_TRY(launch_rows(call, kernels_of((wick_dtype)a->dtype)->walk_backward, a));
     if (!a->grads[0] && !a->grads[1]) return NULL;
     return a->pixels || a->groups ? group_weights(call, a) : layer_weights(call, a);
 }

@@ -51,7 +51,7 @@ static const gpu_reduce_kernels *fold_kernels(int fold, int map, wick_dtype dtyp
 enum { ALL_DIMS = 0xff };
 typedef struct fold_op {
     uint8_t fold, map, finish;
-    uint8_t dims_arg;      /* ALL_DIMS: everything is reduced */
+    uint8_t dims_arg; /* ALL_DIMS: everything is reduced */
     uint8_t output;
     uint8_t empty_is_none; /* an empty list of dims reduces nothing */
 } fold_op;
@@ -94,8 +94,7 @@ static wick_status *aminmax_call(const wick_kernel_call *call) {
 /* linalg_vector_norm(self, ord, dim, keepdim, dtype) */
 static const fold_op norm_zero = {.fold = GPU_FOLD_SUM, .map = GPU_MAP_TRUTH, .dims_arg = 2};
 static const fold_op norm_one = {.fold = GPU_FOLD_SUM, .map = GPU_MAP_ABS, .dims_arg = 2};
-static const fold_op norm_two = {
-    .fold = GPU_FOLD_SUM, .map = GPU_MAP_SQUARE, .finish = GPU_FINISH_SQRT, .dims_arg = 2};
+static const fold_op norm_two = {.fold = GPU_FOLD_SUM, .map = GPU_MAP_SQUARE, .finish = GPU_FINISH_SQRT, .dims_arg = 2};
 static const fold_op norm_other = {
     .fold = GPU_FOLD_SUM, .map = GPU_MAP_ABS_POW, .finish = GPU_FINISH_ROOT, .dims_arg = 2};
 static const fold_op norm_highest = {.fold = GPU_FOLD_MAX, .map = GPU_MAP_ABS, .dims_arg = 2};
@@ -183,7 +182,8 @@ static wick_status *moment_call(const wick_kernel_call *call) {
 }
 
 /* ---- rows ---- */
-#define ROW(schema, fn, data, dtypes, flags) {sizeof(wick_kernel_row), flags, schema, fn, data, dtypes, 0}
+#define ROW(schema, fn, data, dtypes, flags) \
+    { sizeof(wick_kernel_row), flags, schema, fn, data, dtypes, 0 }
 static const wick_kernel_row rows[] = {
     ROW("sum.dim_IntList", fold_call, &op_sum, GPU_REALS | GPU_WHOLES, CAST_FLAGS),
     ROW("nansum", fold_call, &op_nansum, GPU_REALS | GPU_WHOLES, CAST_FLAGS),

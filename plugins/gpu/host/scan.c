@@ -97,15 +97,12 @@ static wick_status *logspace(const wick_kernel_call *call) {
     return space(call, &a);
 }
 
-#define ROW(schema, fn, data, flags) {sizeof(wick_kernel_row), flags, schema, fn, data, 0, 0}
+#define ROW(schema, fn, data, flags) \
+    { sizeof(wick_kernel_row), flags, schema, fn, data, 0, 0 }
 static const wick_kernel_row rows[] = {
-    ROW("cumsum", scan, &op_sum, CAST_FLAGS),
-    ROW("cumprod", scan, &op_prod, CAST_FLAGS),
-    ROW("cummax", scan, &op_max, FLAGS),
-    ROW("cummin", scan, &op_min, FLAGS),
-    ROW("logcumsumexp", scan, &op_log, FLAGS),
-    ROW("arange.start_step", arange, NULL, FLAGS),
-    ROW("linspace", linspace, NULL, FLAGS),
-    ROW("logspace", logspace, NULL, FLAGS),
+    ROW("cumsum", scan, &op_sum, CAST_FLAGS),  ROW("cumprod", scan, &op_prod, CAST_FLAGS),
+    ROW("cummax", scan, &op_max, FLAGS),       ROW("cummin", scan, &op_min, FLAGS),
+    ROW("logcumsumexp", scan, &op_log, FLAGS), ROW("arange.start_step", arange, NULL, FLAGS),
+    ROW("linspace", linspace, NULL, FLAGS),    ROW("logspace", logspace, NULL, FLAGS),
 };
 const gpu_table gpu_scan_table = GPU_TABLE(rows);

@@ -3,20 +3,23 @@
 #include "element.h"
 
 #define MOST_THREADS 1024
-#define ROW_PACKS 4 /* device/rows.h */
+#define ROW_PACKS 4  /* device/rows.h */
+#define WIDE_PACKS 7 /* device/softmax.cu */
 #define FLAGS (WICK_KERNEL_CONTIGUOUS | WICK_KERNEL_DETERMINISTIC | WICK_KERNEL_CAPTURE_SAFE)
 
 /* By direction: forward, backward. */
 typedef struct softmax_kernels {
     gpu_kernel rows[2], walk[2];
+    gpu_kernel wide; /* forward of longer rows in registers; GPU_KERNEL_COUNT: there is none */
 } softmax_kernels;
-#define KERNELS(name)                                      \
-    {                                                      \
-        {GPU_softmax_##name, GPU_softmax_backward_##name}, \
-            {GPU_softmax_long_##name, GPU_softmax_long_backward_##name}, \
+#define KERNELS(name, wide)                                                    \
+    {                                                                          \
+        {GPU_softmax_##name, GPU_softmax_backward_##name},                     \
+            {GPU_softmax_long_##name, GPU_softmax_long_backward_##name}, wide, \
     }
-static const softmax_kernels kernels_f32 = KERNELS(f32), kernels_f16 = KERNELS(f16), kernels_bf16 = KERNELS(bf16),
-                             kernels_f64 = KERNELS(f64);
+static const softmax_kernels kernels_f32 = KERNELS(f32, GPU_KERNEL_COUNT), kernels_f64 = KERNELS(f64, GPU_KERNEL_COUNT),
+                             kernels_f16 = KERNELS(f16, GPU_softmax_wide_f16),
+                             kernels_bf16 = KERNELS(bf16, GPU_softmax_wide_bf16);
 static const gpu_kernel columns_f32[2] = {GPU_softmax_columns_f32, GPU_softmax_columns_backward_f32},
                         columns_f64[2] = {GPU_softmax_columns_f64, GPU_softmax_columns_backward_f64};
 
@@ -30,28 +33,41 @@ static wick_status *run_columns(const wick_kernel_call *call, const gpu_softmax_
     return gpu_launch(call, (wide ? columns_f64 : columns_f32)[backward], blocks, 256, 0, a);
 }
 
-/* Rows whose accesses fit the registers of a team; 0: they do not, or are no whole accesses. */
-static int32_t register_team(const gpu_softmax_args *a, int64_t access) {
-    const int64_t packs = a->n / access;
+/* Accesses of a row; 0: rows are no whole ones. */
+static int64_t packs_of(const gpu_softmax_args *a) {
+    const int64_t access = 16 / (int64_t)wick_dtype_bytes((wick_dtype)a->in_dtype);
     bool aligned = ((uintptr_t)a->in | (uintptr_t)a->out | (uintptr_t)a->result) % 16 == 0;
-    if (!aligned || a->n % access || packs > ROW_PACKS * MOST_THREADS) return 0;
+    return aligned && a->n % access == 0 ? a->n / access : 0;
+}
+
+static int32_t register_team(int64_t packs) {
     int32_t team = 1;
     while (team * (team < 32 ? 2 : ROW_PACKS) < packs) team *= 2;
     return team;
 }
 
+/* Long rows are read twice. Those that are worked on at the same time should be in the cache then: a block a
+ * multiprocessor where rows are large. */
+static unsigned long_blocks(const gpu_device *d, const gpu_softmax_args *a, unsigned threads) {
+    const int64_t bytes = a->n * (int64_t)wick_dtype_bytes((wick_dtype)a->in_dtype);
+    return gpu_blocks(d, a->rows * a->team, threads, 1, bytes > 96 << 10 ? 1 : 64);
+}
+
 static wick_status *run_rows(const wick_kernel_call *call, gpu_softmax_args *a, bool backward) {
-    const wick_dtype dtype = (wick_dtype)a->in_dtype;
-    const int64_t access = 16 / (int64_t)wick_dtype_bytes(dtype);
-    const softmax_kernels *kernels = kernels_of(dtype);
-    gpu_kernel kernel = kernels->rows[backward];
-    a->team = register_team(a, access);
-    if (!a->team) {
-        kernel = kernels->walk[backward];
-        a->team = a->n > 16 * 1024 ? MOST_THREADS : a->n > 1024 ? 256 : 32;
+    const softmax_kernels *kernels = kernels_of((wick_dtype)a->in_dtype);
+    const gpu_device *d = gpu_device_of(call);
+    const int64_t packs = packs_of(a);
+    if (packs && packs <= ROW_PACKS * MOST_THREADS) {
+        a->team = register_team(packs);
+        unsigned threads = a->team > 32 ? (unsigned)a->team : 128; /* a larger team is a block */
+        unsigned blocks = gpu_blocks(d, a->rows * a->team, threads, 1, 64);
+        return gpu_launch(call, kernels->rows[backward], blocks, threads, 0, a);
     }
-    unsigned threads = a->team > 32 ? (unsigned)a->team : 128; /* a larger team is a block */
-    return gpu_launch(call, kernel, gpu_blocks(gpu_device_of(call), a->rows * a->team, threads, 1, 64), threads, 0, a);
+    if (packs && packs <= WIDE_PACKS * MOST_THREADS && !backward && kernels->wide != GPU_KERNEL_COUNT)
+        return gpu_launch(call, kernels->wide, gpu_blocks(d, a->rows, 1, 1, 64), MOST_THREADS, 0, a);
+    a->team = a->n > 16 * 1024 ? MOST_THREADS : a->n > 1024 ? 256 : 32;
+    unsigned threads = a->team > 32 ? (unsigned)a->team : 128;
+    return gpu_launch(call, kernels->walk[backward], long_blocks(d, a, threads), threads, 0, a);
 }
 
 static void set_shape(gpu_softmax_args *a, const wick_tensor *t, int dim) {
@@ -94,7 +110,8 @@ static wick_status *softmax_backward_call(const wick_kernel_call *call) {
     return run(call, wick_arg_tensor(call, 0), wick_arg_tensor(call, 1), 2, *(const bool *)call->data, false);
 }
 
-#define ROW(schema, fn, data, flags) {sizeof(wick_kernel_row), flags, schema, fn, data, 0, 0}
+#define ROW(schema, fn, data, flags) \
+    { sizeof(wick_kernel_row), flags, schema, fn, data, 0, 0 }
 static const wick_kernel_row rows[] = {
     ROW("_softmax", softmax_call, &plain, FLAGS),
     ROW("_log_softmax", softmax_call, &logarithm, FLAGS),

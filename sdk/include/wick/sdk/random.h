@@ -18,7 +18,7 @@
  *     cauchy_              median + sigma * tan(pi * (u - 0.5)), u = wick_random_unit
  *     geometric_           ceil(log(u) / log1p(-p)), and 1 where u is 0
  *     native_dropout       keeps where wick_random_bernoulli(philox, dtype of the input, i, 1 - p)
- *     randperm             element i is the place of the i-th least of n f64 numbers; of equal ones the earlier is first
+ *     randperm             element i is the place of the i-th least of n f64 numbers, the earlier of equal ones first
  *     poisson              numbers of the kernel's own, of the right distribution
  *
  * With `random_state` in the call (wick/sdk/kernel.h) seed and offset are those in device memory: the offset that is
