@@ -289,8 +289,14 @@ static wick_tensor *sinh_of(wick_context *c, wick_tensor *a) {
     wick_tensor *m = expm1_of(c, a), *near = LTN(wick_abs(c, a), N(1));
     return MULN(WHERE(near, ADD(m, DIV(m, ADDN(m, N(1)))), SUB(EXP(a), EXP(NEG(a)))), R(0.5));
 }
+/* An odd function: on the right half nothing cancels in the sum. */
+static wick_tensor *complex_asinh(wick_context *c, wick_tensor *a) {
+    wick_tensor *left = LTN(wick_real(c, a), N(0)), *right = WHERE(left, NEG(a), a);
+    wick_tensor *grown = LOG(ADD(right, SQRT(ADDN(MUL(right, right), N(1)))));
+    return WHERE(left, NEG(grown), grown);
+}
 static wick_tensor *asinh_of(wick_context *c, wick_tensor *a) {
-    if (is_complex(a)) return LOG(ADD(a, SQRT(ADDN(MUL(a, a), N(1)))));
+    if (is_complex(a)) return complex_asinh(c, a);
     wick_tensor *m = wick_abs(c, a), *square = MUL(m, m);
     wick_tensor *grown = log1p_of(c, ADD(m, DIV(square, ADDN(SQRT(ADDN(square, N(1))), N(1)))));
     wick_tensor *huge = GTN(m, R(1e9));

@@ -4,6 +4,8 @@
 #include "dims.h"
 #include "rows.h"
 
+#include <math.h>
+
 #define N(x) NUMBER(x)
 #define R(x) REAL(x)
 
@@ -253,17 +255,26 @@ void compose_isin(wick_context *c, const wick_value *args, wick_value *rets) {
 }
 
 /* ---- counting ---- */
+/* A number in the digits of a dtype. */
+static double in_digits_of(wick_dtype dtype, double x) {
+    int exponent, digits = dtype == WICK_F16 ? 11 : dtype == WICK_BF16 ? 8 : dtype == WICK_F32 ? 24 : 53;
+    double fraction = frexp(x, &exponent);
+    return isfinite(x) ? ldexp(rint(ldexp(fraction, digits)), exponent - digits) : x;
+}
+
 /* args: self, bins, min, max; equal bounds mean those of the data */
 void compose_histc(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *x = flat(c, T(0));
-    double low = F(2), high = F(3);
     int64_t bins = I(1);
     if (!x) return;
+    wick_dtype dtype = wick_tensor_dtype(x);
+    double low = in_digits_of(dtype, F(2)), high = in_digits_of(dtype, F(3));
     if (low == high && x->numel) low = wick_item(c, wick_min(c, x)), high = wick_item(c, wick_max(c, x));
-    if (low == high) low -= 1, high += 1;
+    if (low == high) low = in_digits_of(dtype, low - 1), high = in_digits_of(dtype, high + 1);
+    const double width = in_digits_of(dtype, high - low);
     wick_tensor *inside = AND(GEN(x, R(low)), wick_le_scalar(c, x, R(high)));
     /* The borders fall where the arithmetic of the dtype puts them. */
-    wick_tensor *place = wick_floor(c, DIVN(MULN(ADDN(x, R(-low)), R((double)bins)), R(high - low)));
+    wick_tensor *place = wick_floor(c, DIVN(MULN(ADDN(x, R(-low)), R((double)bins)), R(width)));
     place = cast(c, WHERE_N(inside, place, N(0)), WICK_I64);
     place = WHERE_N(LTN(place, N(bins)), place, N(bins - 1));
     wick_tensor *zeros = wick_new_zeros(c, x, &bins, 1, NULL);

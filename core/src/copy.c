@@ -54,22 +54,13 @@ static wick_status *copy_within(context_impl *c, wick_tensor *dst, wick_tensor *
     return kernel_run(c, entry(c, OP_ID_copy_), dst->device, values, 3, 1, (wick_dtype)dst->dtype);
 }
 
+static bool applies(const context_impl *c, int op, const wick_tensor *t) {
+    return kernel_takes(c->rt, t->device, entry(c, op), (wick_dtype)t->dtype, wick_is_contiguous(t));
+}
+
 static wick_status *apply_in_place(context_impl *c, int op, wick_tensor *t) {
     wick_value values[] = {wick_value_tensor(t), wick_value_tensor(t)};
     return kernel_run(c, entry(c, op), t->device, values, 1, 1, (wick_dtype)t->dtype);
-}
-
-/* Stored values came over as they were; where the two tensors read them differently, the target's change. */
-static wick_status *settle_signs(context_impl *c, wick_tensor *dst, const wick_tensor *src) {
-    unsigned differ = (src->flags ^ dst->flags) & LAZY;
-    wick_dtype dtype = (wick_dtype)dst->dtype;
-    alias a;
-    if (!differ) return NULL;
-    alias_stored(&a, dst);
-    if (differ & WICK_TENSOR_CONJ && wick_dtype_is_complex(dtype) && wick_dtype_is_complex((wick_dtype)src->dtype))
-        WICK_TRY(apply_in_place(c, OP_ID_conj_physical, &a.tensor));
-    if (differ & WICK_TENSOR_NEG && dtype != WICK_BOOL) WICK_TRY(apply_in_place(c, OP_ID_neg, &a.tensor));
-    return NULL;
 }
 
 static bool same_elements(const wick_tensor *a, const wick_tensor *b) {
@@ -207,6 +198,76 @@ static wick_status *copy_between(context_impl *c, wick_tensor *dst, wick_tensor 
     return s;
 }
 
+/* ---- lazy signs: stored values came over as they were; where two tensors read them differently, they change ---- */
+/* The signs that the target's stored values lack. */
+static unsigned signs_between(const wick_tensor *dst, const wick_tensor *src) {
+    unsigned differ = (src->flags ^ dst->flags) & LAZY;
+    if (!wick_dtype_is_complex((wick_dtype)dst->dtype) || !wick_dtype_is_complex((wick_dtype)src->dtype))
+        differ &= ~(unsigned)WICK_TENSOR_CONJ;
+    return dst->dtype == WICK_BOOL ? differ & ~(unsigned)WICK_TENSOR_NEG : differ;
+}
+
+/* The real (0) or the imaginary (1) parts of complex `t`: devices without complex numbers can change their sign. */
+static void alias_part(alias *a, const wick_tensor *t, int part) {
+    alias_stored(a, t);
+    a->tensor.dtype = (uint8_t)dtype_to_real((wick_dtype)t->dtype);
+    a->tensor.offset = 2 * t->offset + part;
+    a->tensor.flags &= (uint16_t)~WICK_TENSOR_CONTIGUOUS;
+    for (int i = 0; i < t->ndim; ++i) a->strides[i] = 2 * t->strides[i];
+    a->tensor.strides = a->strides;
+}
+
+static wick_status *negate_parts(context_impl *c, const wick_tensor *t, unsigned signs) {
+    const bool negated[] = {signs & WICK_TENSOR_NEG, signs == WICK_TENSOR_CONJ || signs == WICK_TENSOR_NEG};
+    alias a;
+    for (int part = 0; part < 2; ++part) {
+        alias_part(&a, t, part);
+        if (negated[part]) WICK_TRY(apply_in_place(c, OP_ID_neg, &a.tensor));
+    }
+    return NULL;
+}
+
+/* The one row that changes `signs`; -1: there is none. */
+static int sign_op(unsigned signs) {
+    return signs == WICK_TENSOR_CONJ ? OP_ID_conj_physical : signs == WICK_TENSOR_NEG ? OP_ID_neg : -1;
+}
+
+static bool changes_signs(const context_impl *c, const wick_tensor *t, unsigned signs) {
+    int op = sign_op(signs);
+    alias a;
+    if (op >= 0 && applies(c, op, t)) return true;
+    if (!wick_dtype_is_complex((wick_dtype)t->dtype)) return false;
+    alias_part(&a, t, 0);
+    return applies(c, OP_ID_neg, &a.tensor);
+}
+
+/* With the device's own kernels. */
+static wick_status *change_signs(context_impl *c, wick_tensor *t, unsigned signs) {
+    int op = sign_op(signs);
+    bool whole = op >= 0 && (applies(c, op, t) || !wick_dtype_is_complex((wick_dtype)t->dtype));
+    return whole ? apply_in_place(c, op, t) : negate_parts(c, t, signs);
+}
+
+/* As any operator that the device lacks: its fallback policy allows it, and it is counted. */
+static wick_status *change_signs_on_host(context_impl *c, wick_tensor *t, unsigned signs) {
+    device_type *type = rt_device(c->rt, t->device.type);
+    wick_tensor *there;
+    atomic_fetch_add(&type->fallbacks[entry(c, signs & WICK_TENSOR_CONJ ? OP_ID_conj_physical : OP_ID_neg)->row], 1);
+    WICK_TRY(tensor_new(c, (wick_dtype)t->dtype, t->ndim, t->sizes, NULL, wick_runtime_host(c->rt), &there));
+    wick_status *s = copy_between(c, there, t, false);
+    if (!s) s = change_signs(c, there, signs);
+    if (!s) s = copy_between(c, t, there, false);
+    tensor_release(impl(there), c);
+    return s;
+}
+
+static wick_status *settle_signs(context_impl *c, wick_tensor *stored, unsigned signs) {
+    const device_type *type = rt_device(c->rt, stored->device.type);
+    if (!signs) return NULL;
+    bool own = changes_signs(c, stored, signs) || type->host || type->fallback == FALLBACK_ERROR;
+    return own ? change_signs(c, stored, signs) : change_signs_on_host(c, stored, signs);
+}
+
 /* ---- what the core offers ---- */
 wick_status *tensor_write(context_impl *c, wick_tensor *t, const void *buffer) {
     uint64_t bytes = (uint64_t)t->numel * wick_dtype_bytes((wick_dtype)t->dtype);
@@ -241,7 +302,7 @@ wick_status *tensor_copy_data(context_impl *c, wick_tensor *dst, const wick_tens
         alias_stored(&from, src);
         WICK_TRY(copy_between(c, &to.tensor, &from.tensor, non_blocking));
     }
-    return settle_signs(c, dst, src);
+    return settle_signs(c, &to.tensor, signs_between(dst, src));
 }
 
 wick_status *tensor_resize(context_impl *c, wick_tensor *t, int ndim, const wick_dim *sizes) {

@@ -127,6 +127,8 @@ bool autograd_allows_out(context_impl *c, const call_frame *f);
 
 /* Runs the device's own kernel for row `op` on given values (nargs + nouts), without any rule. NULL: no kernel. */
 bool kernel_exists(wick_runtime *rt, wick_device device, const op_entry *op);
+/* Is there one, and does it take elements of dtype `compute` and, unless the tensors are row-major, any strides? */
+bool kernel_takes(wick_runtime *rt, wick_device device, const op_entry *op, wick_dtype compute, bool row_major);
 wick_status *kernel_run(context_impl *c, const op_entry *op, wick_device device, const wick_value *values, int nargs,
                         int nouts, wick_dtype compute);
 

@@ -34,6 +34,15 @@ static const kernel_slot *find_kernel(wick_runtime *rt, wick_device device, cons
 
 bool kernel_exists(wick_runtime *rt, wick_device device, const op_entry *op) { return find_kernel(rt, device, op); }
 
+static bool slot_computes(const kernel_slot *slot, wick_dtype compute) {
+    return !slot->dtypes || !compute || slot->dtypes & WICK_DTYPE_BIT(compute);
+}
+
+bool kernel_takes(wick_runtime *rt, wick_device device, const op_entry *op, wick_dtype compute, bool row_major) {
+    const kernel_slot *slot = find_kernel(rt, device, op);
+    return slot && slot_computes(slot, compute) && (row_major || !(slot->flags & WICK_KERNEL_CONTIGUOUS));
+}
+
 /* On an asynchronous device: the stream, and which memory it uses. */
 static wick_status *launch_begin(context_impl *c, wick_kernel_call *call) {
     call->stream = stream_handle(context_stream(c, call->device));
@@ -92,6 +101,9 @@ wick_status *kernel_run(context_impl *c, const op_entry *op, wick_device device,
     if (!slot)
         return WICK_ERROR(WICK_UNSUPPORTED, "device %s has no kernel %s",
                           wick_device_format(c->rt, device, name, sizeof name), op->name);
+    if (!slot_computes(slot, compute))
+        return WICK_ERROR(WICK_UNSUPPORTED, "%s is not implemented for dtype %s on device %s", op->name,
+                          wick_dtype_name(compute), wick_device_format(c->rt, device, name, sizeof name));
     return slot_run(c, slot, op, device, values, nargs, nouts, compute, 0);
 }
 
@@ -302,6 +314,18 @@ static void bump_lists(execution *x) {
     }
 }
 
+/* What a kernel wrote to the copy of an argument. Targets are prepare_output's. */
+static wick_status *write_back(execution *x) {
+    const op_entry *op = x->f->op;
+    for (int k = 0; k < op->tensor_arg_count; ++k) {
+        const int i = op->tensor_args[k];
+        wick_tensor *given = i < x->nargs ? arg_tensor(x->f->args, i) : NULL, *used = arg_tensor(x->values, i);
+        if (!given || given == used || given == x->targets[0] || !(op->mutated_args >> i & 1)) continue;
+        WICK_TRY(tensor_copy_data(x->c, given, used, false));
+    }
+    return NULL;
+}
+
 static void advance_generator(execution *x) {
     const wick_value *out = &x->values[x->nargs];
     if (out->tag == WICK_TAG_TENSOR) x->c->philox.offset += ((uint64_t)out->as.tensor->numel + 3) / 4;
@@ -321,6 +345,7 @@ static wick_status *run(execution *x) {
         for (int k = 0; k < op->tensor_arg_count; ++k)
             if (op->tensor_args[k] < x->nargs) WICK_TRY(prepare_input(x, op->tensor_args[k]));
         WICK_TRY(slot_run(x->c, x->slot, op, x->f->device, x->values, x->nargs, x->nouts, x->ix.compute, 0));
+        if (op->mutated_args) WICK_TRY(write_back(x));
     }
     if (op->def->flags & RANDOM) advance_generator(x);
     for (int i = 0; i < x->nouts; ++i) WICK_TRY(finish_output(x, i));

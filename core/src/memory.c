@@ -6,7 +6,8 @@
 #define MIN_BYTES 512
 #define STEPS 8
 #define CLASSES (STEPS * 48)
-/* The cache may hold this much beyond what was ever in use at once. */
+/* A cache may hold this much beyond what was ever in use at once; that of an asynchronous device, which waits for all its
+ * work when raw memory is freed, keeps everything until memory runs out. */
 #define SLACK_BYTES (UINT64_C(64) << 20)
 
 typedef struct bin {
@@ -164,7 +165,7 @@ static bool block_passed(memory_cache *cache, pending_block *p, bool wait) {
 }
 
 static bool has_room(const memory_cache *cache, const wick_memory *memory) {
-    return cache->used + cache->cached + memory->bytes <= cache->peak + SLACK_BYTES;
+    return cache->type->streams || cache->used + cache->cached + memory->bytes <= cache->peak + SLACK_BYTES;
 }
 
 static void block_return(memory_cache *cache, wick_stream *stream, wick_memory *memory) {

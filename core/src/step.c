@@ -11,23 +11,21 @@
 
 typedef enum step_mode { STEP_PLAIN, STEP_CAPTURE, STEP_REPLAY } step_mode;
 
-/* A launch that is held back: everything that its kernel may look at, copied. */
-typedef struct held_launch {
-    const kernel_slot *slot;
-    wick_kernel_call call;
-    wick_philox philox;
-} held_launch;
-
-/* Copies of calls; all are dropped together. */
+/* Copies of calls; they are dropped together. */
 typedef struct arena_chunk {
     struct arena_chunk *next;
     size_t used, size;
     _Alignas(16) char bytes[];
 } arena_chunk;
 
+/* A launch of the capture: everything that its kernel may look at, copied. One of the same hash is the same launch, but for
+ * where its random numbers begin. */
 typedef struct recorded {
     uint64_t hash;
     const op_entry *op;
+    const kernel_slot *slot;
+    wick_kernel_call call;
+    wick_philox philox; /* of the newest step */
 } recorded;
 
 struct wick_step_graph {
@@ -45,8 +43,7 @@ struct wick_step_graph {
     void *executable; /* NULL: not captured yet */
     recorded *launches;
     size_t count, capacity; /* of the capture */
-    held_launch *held;
-    size_t held_count, held_capacity; /* of the replay: its position too */
+    size_t held_count;      /* launches that the replay holds back */
     arena_chunk *arena;
     wick_step_graph_info info;
 };
@@ -81,6 +78,13 @@ wick_status *wick_step_graph_create(wick_runtime *rt, wick_device device, int wa
     return NULL;
 }
 
+static void arena_free(wick_step_graph *g) {
+    for (arena_chunk *next; g->arena; g->arena = next) {
+        next = g->arena->next;
+        rt_free(g->rt, g->arena);
+    }
+}
+
 bool wick_device_graphs(wick_runtime *rt, wick_device device) {
     const device_type *type = rt_device(rt, device.type);
     return type && type->graphs;
@@ -93,13 +97,7 @@ static void drop_capture(wick_step_graph *g) {
     }
     g->executable = NULL;
     g->count = 0;
-}
-
-static void arena_free(wick_step_graph *g) {
-    for (arena_chunk *next; g->arena; g->arena = next) {
-        next = g->arena->next;
-        rt_free(g->rt, g->arena);
-    }
+    arena_free(g);
 }
 
 /* Tensors of the pool may outlive the graph: the cache goes to the device type, which ends it. */
@@ -109,9 +107,7 @@ void wick_step_graph_destroy(wick_step_graph *g) {
     wick_status_free(wick_synchronize(rt, g->device));
     drop_capture(g);
     if (g->random.handle) memory_free(g->memory, NULL, NULL, &g->random);
-    arena_free(g);
     rt_free(rt, g->launches);
-    rt_free(rt, g->held);
     memory_trim(g->memory);
     runtime_keep_cache(rt, g->device.type, g->memory);
     rt_free(rt, g);
@@ -195,7 +191,7 @@ static uint64_t hash_call(const wick_kernel_call *call) {
     return mix(hash, (uint64_t)(uintptr_t)call->stream);
 }
 
-/* ---- holding a launch back ---- */
+/* ---- a launch, copied ---- */
 static void *arena_take(wick_step_graph *g, size_t bytes) {
     bytes = (bytes + 15) & ~(size_t)15;
     if (!g->arena || g->arena->size - g->arena->used < bytes) {
@@ -208,16 +204,6 @@ static void *arena_take(wick_step_graph *g, size_t bytes) {
     void *p = g->arena->bytes + g->arena->used;
     g->arena->used += bytes;
     return p;
-}
-
-/* Keeps the first chunk, which is enough for most steps. */
-static void arena_reset(wick_step_graph *g) {
-    while (g->arena && g->arena->next) {
-        arena_chunk *next = g->arena->next;
-        rt_free(g->rt, g->arena);
-        g->arena = next;
-    }
-    if (g->arena) g->arena->used = 0;
 }
 
 static void *arena_copy(wick_step_graph *g, const void *data, size_t bytes) {
@@ -257,24 +243,25 @@ static bool copy_value(wick_step_graph *g, const wick_value *from, wick_value *t
     return !bytes || (to->as.pointer = arena_copy(g, from->as.pointer, bytes)) != NULL;
 }
 
-static bool hold(wick_step_graph *g, const kernel_slot *slot, const wick_kernel_call *call) {
+static bool record(wick_step_graph *g, const kernel_slot *slot, const wick_kernel_call *call) {
     int n = call->nargs + call->nouts;
-    if (!rt_grow(g->rt, (void **)&g->held, &g->held_capacity, g->held_count, sizeof *g->held)) return false;
-    held_launch *h = &g->held[g->held_count];
+    if (!rt_grow(g->rt, (void **)&g->launches, &g->capacity, g->count, sizeof *g->launches)) return false;
     wick_value *values = arena_take(g, sizeof *values * (size_t)n);
-    *h = (held_launch){slot, *call, call->philox ? *call->philox : (wick_philox){0, 0}};
-    h->call.values = values;
     for (int i = 0; values && i < n; ++i)
         if (!copy_value(g, &call->values[i], &values[i])) return false;
-    if (values) g->held_count++;
-    return values != NULL;
+    if (!values) return false;
+    recorded *r = &g->launches[g->count++];
+    *r = (recorded){hash_call(call), call->op, slot, *call, *call->philox};
+    r->call.values = values;
+    return true;
 }
 
 static wick_status *release_held(context_impl *c, wick_step_graph *g) {
     for (size_t i = 0; i < g->held_count; ++i) {
-        held_launch *h = &g->held[i];
-        h->call.philox = &h->philox;
-        WICK_TRY(slot_launch(c, h->slot, &h->call));
+        recorded *r = &g->launches[i];
+        r->call.philox = &r->philox;
+        r->call.context = PUB(c);
+        WICK_TRY(slot_launch(c, r->slot, &r->call));
     }
     return NULL;
 }
@@ -338,21 +325,23 @@ static wick_status *capture_launch(context_impl *c, wick_step_graph *g, const ke
                                    const wick_kernel_call *call) {
     const op_entry *op = call->op;
     bool safe = can_capture(g, slot, op);
-    bool room = rt_grow(g->rt, (void **)&g->launches, &g->capacity, g->count, sizeof *g->launches);
-    if (!safe || !room) {
+    if (!safe || !record(g, slot, call)) {
         wick_status *s = leave(c, g);
         count_fallback(g, safe ? "%s: out of memory" : "%s cannot be captured", op->name);
         return s ? s : slot_launch(c, slot, call);
     }
-    g->launches[g->count++] = (recorded){hash_call(call), op};
     return capture_kernel(g, c, slot, call);
 }
 
 static wick_status *replay_launch(context_impl *c, wick_step_graph *g, const kernel_slot *slot,
                                   const wick_kernel_call *call) {
-    const op_entry *op = call->op, *was = g->held_count < g->count ? g->launches[g->held_count].op : NULL;
-    bool same = was && g->launches[g->held_count].hash == hash_call(call);
-    if (same && hold(g, slot, call)) return NULL;
+    recorded *r = g->held_count < g->count ? &g->launches[g->held_count] : NULL;
+    if (WICK_LIKELY(r && r->hash == hash_call(call))) {
+        r->philox = *call->philox;
+        g->held_count++;
+        return NULL;
+    }
+    const op_entry *op = call->op, *was = r ? r->op : NULL;
     wick_status *s = leave(c, g);
     count_fallback(g, "launch %zu: got %s, captured was %s%s", g->held_count, op->name, was ? was->name : "the end",
                    was == op ? " with other shapes, numbers or memory" : "");
@@ -389,7 +378,6 @@ bool wick_step_begin(wick_context *pub, wick_step_graph *g) {
     if (c->error) return false;
     if (c->step) return !FAIL(c, FAILED_PRECONDITION, "wick_step_begin: a step is open already");
     memory_sort(g->memory);
-    arena_reset(g);
     g->held_count = 0;
     g->stream = context_stream(c, g->device);
     g->mode = STEP_PLAIN;

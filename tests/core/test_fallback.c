@@ -92,7 +92,7 @@ static void test_policy_error(void **state) {
     assert_int_equal(fallbacks("exp"), 0);
     wick_tensor *single = there(T(1, 2));
     assert_null(wick_to_dtype(C, single, WICK_F32, NULL));
-    assert_failed("spare copies f64 only");
+    assert_failed("spare copies f64 and c128 only");
     end();
 }
 
@@ -158,6 +158,36 @@ static void test_fallback_keeps_promotion(void **state) {
     wick_tensor *y = wick_mul_scalar(C, x, wick_value_float(2));
     assert_int_equal(y->dtype, WICK_F64);
     ASSERT_VALUES(here(y), 6);
+    end();
+}
+
+/* ---- lazy signs ---- */
+/* 1 + 2i, 3 + 4i, conjugated; every other element of the storage. */
+static wick_tensor *conjugated(wick_tensor *parts) {
+    wick_tensor *z = wick_select(C, wick_view_as_complex(C, there(parts)), 1, 0);
+    return wick__conj(C, z);
+}
+
+static void test_fallback_of_lazy_conjugates(void **state) {
+    start("fallback = cpu");
+    wick_tensor *z = conjugated(wick_reshape(C, T(1, 2, 9, 9, 3, 4, 9, 9), (wick_dim[]){2, 2, 2}, 3));
+    ASSERT_VALUES(wick_view_as_real(C, wick_resolve_conj(C, here(z))), 1, -2, 3, -4);
+    wick_tensor *square = here(wick_mul(C, z, z));
+    ASSERT_VALUES(wick_view_as_real(C, wick_resolve_conj(C, square)), -3, -4, -7, -24);
+    assert_int_equal(fallbacks("mul.Tensor"), 1);
+    assert_true(fallbacks("conj_physical") > 0);
+    ASSERT_VALUES(here(wick_view_as_real(C, wick_resolve_conj(C, z))), 1, -2, 3, -4);
+    ASSERT_VALUES(here(wick__neg_view(C, there(T(1, -2)))), -1, 2);
+    ASSERT_VALUES(here(wick_clone(C, wick__neg_view(C, there(T(1, -2))), NULL)), -1, 2);
+    ASSERT_VALUES(wick_resolve_neg(C, here(wick_imag(C, z))), -2, -4);
+    end();
+}
+
+static void test_lazy_conjugates_without_a_fallback(void **state) {
+    start("");
+    wick_tensor *z = conjugated(wick_reshape(C, T(1, 2, 9, 9, 3, 4, 9, 9), (wick_dim[]){2, 2, 2}, 3));
+    assert_null(wick_resolve_conj(C, z));
+    assert_failed("device spare has no kernel neg");
     end();
 }
 
@@ -239,6 +269,8 @@ int main(void) {
         cmocka_unit_test(test_fallback_moves_lists),
         cmocka_unit_test(test_fallback_of_out_forms),
         cmocka_unit_test(test_fallback_keeps_promotion),
+        cmocka_unit_test(test_fallback_of_lazy_conjugates),
+        cmocka_unit_test(test_lazy_conjugates_without_a_fallback),
         cmocka_unit_test(test_backward_on_the_second_device),
         cmocka_unit_test(test_key_in_the_modes),
         cmocka_unit_test(test_key_below_autograd_sees_backward),

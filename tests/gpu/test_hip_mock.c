@@ -164,6 +164,72 @@ static void test_strides_and_casts(void **state) {
     end();
 }
 
+/* The device computes no complex numbers; it negates their parts. */
+static void test_lazy_signs(void **state) {
+    start();
+    const wick_dim sizes[3] = {3, 4, 2};
+    wick_device devices[2] = {F.host, HIP};
+    wick_tensor *results[3][2];
+    for (int i = 0; i < 2; ++i) {
+        wick_tensor *z = wick_view_as_complex(F.c, wick_reshape(F.c, numbers(devices[i], 24, 0.25f), sizes, 3));
+        wick_tensor *t = wick_transpose(F.c, z, 0, 1), *conj = wick__conj(F.c, t), *neg = wick__neg_view(F.c, t);
+        wick_tensor *resolved[] = {wick_resolve_conj(F.c, conj), wick_resolve_neg(F.c, neg),
+                                   wick_resolve_neg(F.c, wick_resolve_conj(F.c, wick__neg_view(F.c, conj)))};
+        for (int k = 0; k < 3; ++k) results[k][i] = wick_clone(F.c, wick_view_as_real(F.c, resolved[k]), NULL);
+    }
+    for (int k = 0; k < 3; ++k) assert_same_values(results[k][0], results[k][1], 0);
+    wick_tensor *parts = wick_reshape(F.c, numbers(HIP, 2, 3), sizes + 2, 1); /* -1 + 2i */
+    float z[2];
+    expect_ok(wick_tensor_to_host(F.c, wick__conj(F.c, wick_view_as_complex(F.c, parts)), z, sizeof z));
+    assert_true(z[0] == -1 && z[1] == -2);
+    end();
+}
+
+static void test_numbers_are_rounded_as_on_the_host(void **state) {
+    start();
+    wick_device devices[2] = {F.host, HIP};
+    wick_tensor *differences[2], *products[2];
+    for (int i = 0; i < 2; ++i) {
+        wick_tensor *x = wick_to_dtype(F.c, numbers(devices[i], 41, 0.0625f), WICK_F16, NULL);
+        wick_tensor *d = wick_sub_scalar(F.c, x, wick_value_float(0.9329070713842775), NULL);
+        differences[i] = wick_to_dtype(F.c, d, WICK_F32, NULL);
+        wick_tensor *p = wick_mul_scalar(F.c, x, wick_value_float(0.9329070713842775));
+        products[i] = wick_to_dtype(F.c, p, WICK_F32, NULL);
+    }
+    assert_same_values(differences[0], differences[1], 0);
+    assert_same_values(products[0], products[1], 0);
+    end();
+}
+
+/* The kernel wants packed tensors: what it wrote to a copy goes back. */
+static void test_strided_running_statistics(void **state) {
+    start();
+    const wick_dim sizes[2] = {5, 3};
+    wick_device devices[2] = {F.host, HIP};
+    wick_tensor *kept[2];
+    for (int i = 0; i < 2; ++i) {
+        wick_tensor *x = wick_reshape(F.c, numbers(devices[i], 15, 0.5f), sizes, 2), *unused[2];
+        kept[i] = wick_reshape(F.c, wick_add_scalar(F.c, numbers(devices[i], 6, 0.5f), wick_value_float(2), NULL),
+                               (wick_dim[]){3, 2}, 2);
+        wick_tensor *mean = wick_select(F.c, kept[i], 1, 0), *variance = wick_select(F.c, kept[i], 1, 1);
+        wick__native_batch_norm_legit(F.c, x, NULL, NULL, mean, variance, true, 0.5, 1e-5, &unused[0], &unused[1]);
+        expect_good(F.c);
+    }
+    assert_same_values(kept[0], kept[1], 1e-6);
+    end();
+}
+
+static void test_reductions_of_nothing(void **state) {
+    start();
+    bool any = true, all = false;
+    wick_tensor *none = numbers(HIP, 0, 0);
+    expect_ok(wick_tensor_to_host(F.c, wick_any(F.c, none), &any, 1));
+    expect_ok(wick_tensor_to_host(F.c, wick_all(F.c, none), &all, 1));
+    assert_false(any);
+    assert_true(all);
+    end();
+}
+
 /* Products with strides of every kind, batches and accumulators. */
 static wick_tensor *product(wick_device device, int form) {
     const wick_dim a_sizes[] = {3, 70, 17}, b_sizes[] = {3, 33, 17}, c_sizes[] = {33};
@@ -351,6 +417,10 @@ int main(void) {
         cmocka_unit_test(test_failures_while_opening),
         cmocka_unit_test(test_forward_and_backward),
         cmocka_unit_test(test_strides_and_casts),
+        cmocka_unit_test(test_lazy_signs),
+        cmocka_unit_test(test_numbers_are_rounded_as_on_the_host),
+        cmocka_unit_test(test_strided_running_statistics),
+        cmocka_unit_test(test_reductions_of_nothing),
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_streams),
         cmocka_unit_test(test_pinned_copies),

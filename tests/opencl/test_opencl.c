@@ -138,6 +138,68 @@ static void kernels_agree_with_the_cpu(void **state) {
     wick_scope_close(w->c, scope);
 }
 
+/* The same with kernels for exactly these dtypes, whatever the size. */
+static void specialized_kernels_agree_too(void **state) {
+    world w = {.runtime = load("specialize = 1")};
+    (void)state;
+    assert_null(wick_context_create(w.runtime, &w.c));
+    assert_null(wick_runtime_device(w.runtime, "opencl", &w.device));
+    w.cpu = wick_runtime_host(w.runtime);
+    void *self = &w;
+    kernels_agree_with_the_cpu(&self);
+    wick_context_destroy(w.c);
+    wick_runtime_release(w.runtime);
+}
+
+/* Scalars and operands of other dtypes are wrapped to the compute dtype: clamp(u8, -1, 1) has the bounds 255 and 1. */
+static void numbers_wrap_as_on_the_cpu(void **state) {
+    world *w = *state;
+    uint8_t in[4] = {0, 1, 2, 255}, out[2][4];
+    const wick_device devices[2] = {w->cpu, w->device};
+    wick_scope scope = wick_scope_open(w->c);
+    for (int i = 0; i < 2; ++i) {
+        wick_tensor *x = wick_tensor_from_host(w->c, in, WICK_U8, 1, (wick_dim[]){4}, devices[i]);
+        wick_value low = wick_value_int(-1), high = wick_value_int(1);
+        wick_clamp_options options = WICK_CLAMP_OPTIONS_INIT;
+        options.min = low, options.max = high;
+        assert_null(wick_tensor_to_host(w->c, wick_clamp(w->c, x, &options), out[i], sizeof out[i]));
+    }
+    assert_memory_equal(out[0], out[1], sizeof out[0]);
+    wick_scope_close(w->c, scope);
+}
+
+/* Chances of fewer dimensions than the trials. */
+static void bernoulli_broadcasts_its_chances(void **state) {
+    world *w = *state;
+    float sure[2] = {0, 1}, out[6] = {0};
+    wick_scope scope = wick_scope_open(w->c);
+    wick_tensor *p = wick_tensor_from_host(w->c, sure, WICK_F32, 1, (wick_dim[]){2}, w->device);
+    wick_tensor *x = wick_tensor_from_host(w->c, out, WICK_F32, 2, (wick_dim[]){3, 2}, w->device);
+    to_host(w, wick_bernoulli_tensor_(w->c, x, p), out, 6);
+    for (int i = 0; i < 6; ++i) assert_true(out[i] == sure[i % 2]);
+    wick_scope_close(w->c, scope);
+}
+
+/* A name that the templates use is taken away: the compiler's words come each time, from memory. */
+static void program_that_does_not_build_is_unsupported(void **state) {
+    world w = {.runtime = load("build_options = -Dview_locate=0")};
+    (void)state;
+    assert_null(wick_context_create(w.runtime, &w.c));
+    assert_null(wick_runtime_device(w.runtime, "opencl", &w.device));
+    wick_scope scope = wick_scope_open(w.c);
+    wick_tensor *x = wick_tensor_from_host(w.c, (float[]){1}, WICK_F32, 1, (wick_dim[]){1}, w.device);
+    for (int i = 0; i < 2; ++i) {
+        assert_null(wick_neg(w.c, x));
+        wick_status *status = wick_status_take(w.c);
+        assert_int_equal(wick_status_code(status), WICK_UNSUPPORTED);
+        assert_non_null(strstr(wick_status_message(status), "does not build"));
+        wick_status_free(status);
+    }
+    wick_scope_close(w.c, scope);
+    wick_context_destroy(w.c);
+    wick_runtime_release(w.runtime);
+}
+
 static void uniform(world *w, wick_device device, float *out) {
     wick_rng_set(w->c, 7, 5);
     to_host(w, wick_uniform_(w->c, wick_tensor_from_host(w->c, out, WICK_F32, 1, (wick_dim[]){N}, device), NULL), out,
@@ -238,6 +300,10 @@ int main(void) {
         cmocka_unit_test(device_key_names_the_device),
         cmocka_unit_test_setup_teardown(copies_keep_the_bytes, open_world, close_world),
         cmocka_unit_test_setup_teardown(kernels_agree_with_the_cpu, open_world, close_world),
+        cmocka_unit_test(specialized_kernels_agree_too),
+        cmocka_unit_test(program_that_does_not_build_is_unsupported),
+        cmocka_unit_test_setup_teardown(numbers_wrap_as_on_the_cpu, open_world, close_world),
+        cmocka_unit_test_setup_teardown(bernoulli_broadcasts_its_chances, open_world, close_world),
         cmocka_unit_test_setup_teardown(random_bits_are_the_cpus, open_world, close_world),
         cmocka_unit_test_setup_teardown(index_out_of_range_is_reported, open_world, close_world),
         cmocka_unit_test_setup_teardown(streams_wait_for_events, open_world, close_world),

@@ -39,7 +39,7 @@ GPU_KERNEL(copy_bytes16, THREADS, gpu_walk_args) { copy_units<bytes16>(a); }
 /* V consecutive elements, of which `n` exist. */
 template <class U, int V>
 GPU_FN pack<U, V> read_some(const char *from, int n, bool packs) {
-    pack<U, V> x;
+    pack<U, V> x = {};
     if (packs && n >= V) return *reinterpret_cast<const pack<U, V> *>(from);
     GPU_UNROLL
     for (int j = 0; j < V; ++j)
@@ -57,37 +57,70 @@ GPU_FN void write_some(char *to, const pack<U, V> &x, int n, bool packs) {
         if (j < n) reinterpret_cast<U *>(to)[j] = x.v[j];
 }
 
-/* A block takes a tile of 16 V x 16 V elements: 16 threads a row, V elements each. */
+/* A block takes a tile of 16 V x 16 V elements, a thread V x V of them, V an access: it turns them in registers. The
+ * tile holds whole accesses [p][q / V]; number i of row p lies at i ^ p / V, which keeps neighbouring threads on
+ * different banks both ways. */
 template <class U, int V>
-GPU_FN void transpose(const gpu_transpose_args &a) {
-    enum { TILE = 16 * V };
-    __shared__ U tile[TILE][TILE + 1];
-    uint32_t rest = divide(blockIdx.x, a.p_tiles), p0 = (blockIdx.x - rest * a.p_tiles.divisor) * TILE;
-    uint32_t batch = divide(rest, a.q_tiles), q0 = (rest - batch * a.q_tiles.divisor) * TILE;
-    int64_t at[2];
-    offsets_at(a.walk, batch, at);
-    const int row = (int)threadIdx.x / 16, column = (int)threadIdx.x % 16 * V;
-    const int np = (int)(a.p - p0), nq = (int)(a.q - q0); /* may exceed the tile */
-    const char *in = static_cast<const char *>(a.in) + at[1] + (int64_t)(p0 + (uint32_t)column) * (int64_t)sizeof(U);
-    char *out = static_cast<char *>(a.out) + at[0] + (int64_t)(q0 + (uint32_t)column) * (int64_t)sizeof(U);
-    pack<U, V> x[V];
-    GPU_UNROLL
-    for (int k = 0; k < V; ++k)
-        if (row + 16 * k < nq)
-            x[k] = read_some<U, V>(in + (int64_t)(q0 + (uint32_t)(row + 16 * k)) * a.in_step, np - column, a.in_packs);
+struct transpose_tile {
+    enum { SIDE = 16 * V };
+    pack<U, V> *packs;
+    GPU_MEMBER pack<U, V> &at(int p, int q) const { return packs[p * 16 + (q ^ p / V)]; }
+};
+
+/* x[k] are V elements of row k; y[k] those of column k. */
+template <class U, int V>
+GPU_FN void turn(const pack<U, V> (&x)[V], pack<U, V> (&y)[V]) {
     GPU_UNROLL
     for (int k = 0; k < V; ++k)
         GPU_UNROLL
-        for (int j = 0; j < V; ++j) tile[row + 16 * k][column + j] = x[k].v[j];
-    __syncthreads();
+        for (int j = 0; j < V; ++j) y[k].v[j] = x[j].v[k];
+}
+
+/* The tile begins at in and out, and has np x nq elements; WHOLE: all of them, in whole accesses. */
+template <class U, int V, bool WHOLE>
+GPU_FN void transpose_part(const gpu_transpose_args &a, const transpose_tile<U, V> &tile, const char *in, char *out,
+                           int np, int nq) {
+    const int row = (int)threadIdx.x / 16, column = (int)threadIdx.x % 16;
+    pack<U, V> x[V] = {}, y[V];
+    in += (int64_t)(row * V) * a.in_step + column * V * (int)sizeof(U);
     GPU_UNROLL
     for (int k = 0; k < V; ++k) {
-        pack<U, V> y;
-        GPU_UNROLL
-        for (int j = 0; j < V; ++j) y.v[j] = tile[column + j][row + 16 * k];
-        if (row + 16 * k < np)
-            write_some<U, V>(out + (int64_t)(p0 + (uint32_t)(row + 16 * k)) * a.out_step, y, nq - column, a.out_packs);
+        if (WHOLE)
+            x[k] = *reinterpret_cast<const pack<U, V> *>(in + k * a.in_step);
+        else if (row * V + k < nq)
+            x[k] = read_some<U, V>(in + k * a.in_step, np - column * V, a.in_packs);
     }
+    turn(x, y);
+    GPU_UNROLL
+    for (int k = 0; k < V; ++k) tile.at(column * V + k, row) = y[k];
+    __syncthreads();
+    out += (int64_t)row * a.out_step + column * V * (int)sizeof(U);
+    GPU_UNROLL
+    for (int k = 0; k < V; ++k) {
+        const pack<U, V> z = tile.at(row + 16 * k, column);
+        if (WHOLE)
+            *reinterpret_cast<pack<U, V> *>(out + 16 * k * a.out_step) = z;
+        else if (row + 16 * k < np)
+            write_some<U, V>(out + 16 * k * a.out_step, z, nq - column * V, a.out_packs);
+    }
+}
+
+template <class U, int V>
+GPU_FN void transpose(const gpu_transpose_args &a) {
+    enum { SIDE = 16 * V };
+    __shared__ pack<U, V> packs[SIDE * 16];
+    const transpose_tile<U, V> tile = {packs};
+    uint32_t rest = divide(blockIdx.x, a.p_tiles), p0 = (blockIdx.x - rest * a.p_tiles.divisor) * SIDE;
+    uint32_t batch = divide(rest, a.q_tiles), q0 = (rest - batch * a.q_tiles.divisor) * SIDE;
+    int64_t at[2];
+    offsets_at(a.walk, batch, at);
+    const int np = (int)(a.p - p0), nq = (int)(a.q - q0); /* may exceed the tile */
+    const char *in = static_cast<const char *>(a.in) + at[1] + (int64_t)q0 * a.in_step + (int64_t)p0 * sizeof(U);
+    char *out = static_cast<char *>(a.out) + at[0] + (int64_t)p0 * a.out_step + (int64_t)q0 * sizeof(U);
+    if (np >= SIDE && nq >= SIDE && a.in_packs && a.out_packs)
+        transpose_part<U, V, true>(a, tile, in, out, np, nq);
+    else
+        transpose_part<U, V, false>(a, tile, in, out, np, nq);
 }
 GPU_KERNEL(copy_transpose1, THREADS, gpu_transpose_args) { transpose<uint8_t, 4>(a); }
 GPU_KERNEL(copy_transpose2, THREADS, gpu_transpose_args) { transpose<uint16_t, 4>(a); }

@@ -5,7 +5,7 @@
 #include "rows.h"
 
 #define MOST_THREADS 1024
-#define ROW_THREADS 512
+#define BACKWARD_THREADS 512
 #define COLUMNS 32
 #define COLUMN_ROWS 8
 
@@ -42,6 +42,23 @@ GPU_FN void read_weights(const void *w, int64_t i, C (&out)[V]) {
         for (int j = 0; j < N; ++j) out[k * N + j] = load_as<C>(raw.v[j]);
     }
 }
+/* The first element of access `at` of a row; of those behind the row's end, 0. */
+template <int V>
+GPU_FN int first_of(int64_t n, int at) {
+    return at * V < (int)n ? at * V : 0;
+}
+/* By halves, not one after the other: a chain of additions waits for each. */
+template <int N, class C>
+GPU_FN C sum_of(const C (&x)[N]) {
+    C s[N];
+    GPU_UNROLL
+    for (int j = 0; j < N; ++j) s[j] = x[j];
+    GPU_UNROLL
+    for (int half = N / 2; half > 0; half /= 2)
+        GPU_UNROLL
+        for (int j = 0; j < half; ++j) s[j] += s[j + half];
+    return s[0];
+}
 template <int V, class C>
 GPU_FN void weights_at(const void *w, int dtype, int64_t i, C fallback, C (&out)[V]) {
     GPU_UNROLL
@@ -65,44 +82,79 @@ GPU_FN void store_statistics(const gpu_norm_args &a, int64_t row, C mean, C rstd
     store_at(a.rstd, a.statistic_dtype, row, rstd);
 }
 
+/* What a row's elements become, of PACKS accesses, in place. W: the type of weight and bias. Their pointers are the same
+ * for all threads. */
+template <class W, int V, class C, int PACKS>
+GPU_FN void scale_by(const void *weight, const void *bias, int64_t n, int lane, int team, C rstd, C (&x)[PACKS][V]) {
+    C w[PACKS][V];
+    GPU_UNROLL
+    for (int p = 0; p < PACKS; ++p)
+        GPU_UNROLL
+        for (int j = 0; j < V; ++j) x[p][j] *= rstd;
+    if (weight) {
+        GPU_UNROLL
+        for (int p = 0; p < PACKS; ++p) read_weights<W, V>(weight, first_of<V>(n, lane + p * team), w[p]);
+        GPU_UNROLL
+        for (int p = 0; p < PACKS; ++p)
+            GPU_UNROLL
+            for (int j = 0; j < V; ++j) x[p][j] *= w[p][j];
+    }
+    if (!bias) return;
+    GPU_UNROLL
+    for (int p = 0; p < PACKS; ++p) read_weights<W, V>(bias, first_of<V>(n, lane + p * team), w[p]);
+    GPU_UNROLL
+    for (int p = 0; p < PACKS; ++p)
+        GPU_UNROLL
+        for (int j = 0; j < V; ++j) x[p][j] += w[p][j];
+}
+
+/* Mean and rstd of a row; x becomes x - mean. What is no element is 0, before and after. */
+template <class S, class C, int PACKS>
+GPU_FN two<C> center(const gpu_norm_args &a, int lane, C (&x)[PACKS][width_of<S>::n], C (&shared)[2][TEAM_WAVES]) {
+    enum { V = width_of<S>::n };
+    C sum = 0, square = 0, mean = 0;
+    if (a.mean) {
+        GPU_UNROLL
+        for (int p = 0; p < PACKS; ++p) sum += sum_of(x[p]);
+        mean = row_join(sum, a.team, op_sum(), shared[0]) / (C)a.n;
+        GPU_UNROLL
+        for (int p = 0; p < PACKS; ++p) {
+            const C less = lane + p * a.team < (int)(a.n / V) ? mean : C(0);
+            GPU_UNROLL
+            for (int j = 0; j < V; ++j) x[p][j] -= less;
+        }
+    } else
+        __syncthreads(); /* shared[1] is free again */
+    GPU_UNROLL
+    for (int p = 0; p < PACKS; ++p) {
+        C squares[V];
+        GPU_UNROLL
+        for (int j = 0; j < V; ++j) squares[j] = x[p][j] * x[p][j];
+        square += sum_of(squares);
+    }
+    square = row_join(square, a.team, op_sum(), shared[1]);
+    return two<C>{mean, 1 / real_sqrt(square / (C)a.n + (C)a.eps)};
+}
+
+/* weight and bias are of the rows' dtype, or both of float. Teams behind the last row repeat it. */
 template <class S>
 GPU_FN void norm_rows(const gpu_norm_args &a) {
     typedef typename compute<S>::type C;
     enum { V = width_of<S>::n };
-    __shared__ C shared[TEAM_WAVES];
-    const int team = a.team, lane = (int)threadIdx.x % team, teams = (int)blockDim.x / team;
+    __shared__ C shared[2][TEAM_WAVES];
+    const int team = a.team, lane = (int)threadIdx.x & (team - 1), teams = (int)blockDim.x / team;
+    const bool same = (a.weight ? a.weight_dtype : a.bias_dtype) == a.dtype;
     for (int64_t first = (int64_t)blockIdx.x * teams; first < a.rows; first += (int64_t)gridDim.x * teams) {
-        const int64_t row = first + (int)threadIdx.x / team, n = row < a.rows ? a.n : 0;
-        C x[ROW_PACKS][V], sum = 0, square = 0, mean = 0;
-        row_load(static_cast<const S *>(a.x) + row * a.n, n, lane, team, C(0), x);
-        if (a.mean) {
-            GPU_UNROLL
-            for (int p = 0; p < ROW_PACKS; ++p)
-                GPU_UNROLL
-                for (int j = 0; j < V; ++j) sum += x[p][j];
-            mean = team_join(sum, team, op_sum(), shared) / (C)a.n;
-        }
-        GPU_UNROLL
-        for (int p = 0; p < ROW_PACKS; ++p)
-            GPU_UNROLL
-            for (int j = 0; j < V; ++j) {
-                x[p][j] -= mean;
-                if (lane + p * team < n / V) square += x[p][j] * x[p][j];
-            }
-        square = team_join(square, team, op_sum(), shared);
-        const C rstd = 1 / real_sqrt(square / (C)a.n + (C)a.eps);
-        if (n && !lane) store_statistics(a, row, mean, rstd);
-        GPU_UNROLL
-        for (int p = 0; p < ROW_PACKS; ++p) {
-            const int64_t i = (int64_t)(lane + p * team) * V;
-            C w[V], b[V];
-            if (i >= n) continue;
-            weights_at(a.weight, a.weight_dtype, i, C(1), w);
-            weights_at(a.bias, a.bias_dtype, i, C(0), b);
-            GPU_UNROLL
-            for (int j = 0; j < V; ++j) w[j] = x[p][j] * rstd * w[j] + b[j];
-            write_elements(static_cast<S *>(a.y) + row * a.n + i, w);
-        }
+        const int64_t row = first + (int)threadIdx.x / team, at = (row < a.rows ? row : a.rows - 1) * a.n;
+        C x[ROW_PACKS][V];
+        row_load(static_cast<const S *>(a.x) + at, a.n, lane, team, C(0), x);
+        const two<C> s = center<S>(a, lane, x, shared);
+        if (row < a.rows && !lane) store_statistics(a, row, s.a, s.b);
+        if (same)
+            scale_by<S, V>(a.weight, a.bias, a.n, lane, team, s.b, x);
+        else
+            scale_by<float, V>(a.weight, a.bias, a.n, lane, team, s.b, x);
+        row_store(static_cast<S *>(a.y) + at, row < a.rows ? a.n : 0, lane, team, x);
     }
 }
 
@@ -312,9 +364,9 @@ GPU_FN void norm_group_weights(const gpu_norm_args &a) {
 
 /* ---- kernels ---- */
 #define NORM(name, S)                                                                                \
-    GPU_KERNEL(norm_##name, ROW_THREADS, gpu_norm_args) { norm_rows<S>(a); }                        \
+    GPU_KERNEL(norm_##name, MOST_THREADS, gpu_norm_args) { norm_rows<S>(a); }                       \
     GPU_KERNEL(norm_walk_##name, MOST_THREADS, gpu_norm_args) { norm_walk<S>(a); }                   \
-    GPU_KERNEL(norm_backward_##name, ROW_THREADS, gpu_norm_args) { norm_rows_backward<S>(a); }  \
+    GPU_KERNEL(norm_backward_##name, BACKWARD_THREADS, gpu_norm_args) { norm_rows_backward<S>(a); } \
     GPU_KERNEL(norm_walk_backward_##name, MOST_THREADS, gpu_norm_args) { norm_walk_backward<S>(a); }
 NORM(f32, float)
 NORM(f16, f16)

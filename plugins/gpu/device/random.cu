@@ -78,14 +78,21 @@ GPU_KERNEL(random_f64, THREADS, gpu_random_args) {
     }
 }
 
+/* v modulo the range, as core/ops/random.inc defines it; 0 stands for 2^64. */
+GPU_FN uint64_t wide_integer(uint32_t high, uint32_t low, uint64_t range) {
+    const uint64_t x = bits53(high, low), v = x << 11 | x >> 42;
+    if (range == 0) return v;
+    return range >> 63 && range << 1 ? v % range : (v >> 1) % range;
+}
+
 GPU_KERNEL(random_i64, THREADS, gpu_random_args) {
     const random_source source = source_of(a.philox);
     const bool wide = !a.range || a.range >> 32;
     for (int64_t g = gpu_thread(); g * 4 < a.n; g += gpu_threads()) {
         const philox4 high = source.high(g), low = wide ? source.low(g) : high;
         for (int j = 0; j < 4 && g * 4 + j < a.n; ++j) {
-            const uint64_t bits = wide ? (uint64_t)high.v[j] << 32 | low.v[j] : high.v[j];
-            store_any(element_of(a, g * 4 + j), a.dtype, (int64_t)((a.range ? bits % a.range : bits) + a.first));
+            const uint64_t x = wide ? wide_integer(high.v[j], low.v[j], a.range) : high.v[j] % a.range;
+            store_any(element_of(a, g * 4 + j), a.dtype, (int64_t)(x + a.first));
         }
     }
 }

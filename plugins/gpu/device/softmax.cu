@@ -25,101 +25,137 @@ struct join_exp_sums {
         return exp_sum<C>{top, a.sum * exp_below(a.top, top) + b.sum * exp_below(b.top, top)};
     }
 };
+/* Several accesses of elements at once: the sum so far is scaled once for all of them. */
 template <int N, class C>
 GPU_FN void add_exps(exp_sum<C> &s, const C (&x)[N]) {
     C top = s.top, sum = 0;
     GPU_UNROLL
     for (int j = 0; j < N; ++j) top = op_higher()(top, x[j]);
+    const C shift = top == lowest<C>() ? C(0) : top;
     GPU_UNROLL
-    for (int j = 0; j < N; ++j) sum += exp_below(x[j], top);
-    s.sum = s.sum * exp_below(s.top, top) + sum;
+    for (int j = 0; j < N; ++j) sum += real_exp(x[j] - shift);
+    if (top != s.top) s.sum *= s.top == lowest<C>() ? C(1) : real_exp(s.top - shift);
+    s.sum += sum;
     s.top = top;
 }
 
-/* What an element becomes, once its row's maximum and sum are known: x - shift - log(sum), or exp(x - shift) / sum. */
-template <class C>
+/* What elements become, once their row's maximum and sum are known: x - shift - log(sum), or exp(x - shift) / sum. */
+template <class S>
 struct softmax_map {
+    typedef typename compute<S>::type C;
     C shift, factor;
     bool log;
-    GPU_MEMBER C operator()(C x) const { return log ? (x - shift) - factor : real_exp(x - shift) * factor; }
+    template <int N>
+    GPU_MEMBER void operator()(C (&x)[N]) const {
+        if (log) {
+            GPU_UNROLL
+            for (int j = 0; j < N; ++j) x[j] = (x[j] - shift) - factor;
+        } else {
+            GPU_UNROLL
+            for (int j = 0; j < N; ++j) x[j] = exp_for<S>::of(x[j] - shift) * factor;
+        }
+    }
 };
-template <class C>
-GPU_FN softmax_map<C> map_of(const gpu_softmax_args &a, C top, C sum) {
-    if (a.safe && top == lowest<C>() && sum == 0) return softmax_map<C>{0, 0, false};
-    return softmax_map<C>{top, a.log ? real_log(sum) : 1 / sum, a.log != 0};
+template <class S, class C>
+GPU_FN softmax_map<S> map_of(const gpu_softmax_args &a, C top, C sum) {
+    if (a.safe && top == lowest<C>() && sum == 0) return softmax_map<S>{0, 0, false};
+    return softmax_map<S>{top, a.log ? real_log(sum) : 1 / sum, a.log != 0};
 }
 
 /* ---- forward ---- */
-template <class S>
-GPU_FN void softmax_rows(const gpu_softmax_args &a) {
+/* In place: the maximum, then the sum. What is no element is -inf and adds nothing. */
+template <class S, bool LOG, class C, int PACKS>
+GPU_FN void softmax_of(C (&x)[PACKS][width_of<S>::n], int team, bool safe, C (&shared)[2][TEAM_WAVES]) {
+    enum { V = width_of<S>::n };
+    C top = lowest<C>(), sum = 0;
+    GPU_UNROLL
+    for (int p = 0; p < PACKS; ++p)
+        GPU_UNROLL
+        for (int j = 0; j < V; ++j) top = op_higher()(top, x[p][j]);
+    top = row_join(top, team, op_higher(), shared[0]);
+    const C shift = safe && top == lowest<C>() ? 0 : top;
+    GPU_UNROLL
+    for (int p = 0; p < PACKS; ++p) {
+        C part = 0;
+        GPU_UNROLL
+        for (int j = 0; j < V; ++j) {
+            const C below = x[p][j] - shift, e = exp_for<S>::of(below);
+            part += e;
+            x[p][j] = LOG ? below : e;
+        }
+        sum += part;
+    }
+    sum = row_join(sum, team, op_sum(), shared[1]);
+    const C factor = LOG ? real_log(sum) : safe && sum == 0 ? C(0) : 1 / sum;
+    GPU_UNROLL
+    for (int p = 0; p < PACKS; ++p)
+        GPU_UNROLL
+        for (int j = 0; j < V; ++j) x[p][j] = LOG ? x[p][j] - factor : x[p][j] * factor;
+}
+
+/* Rows that a team holds in registers; teams behind the last row repeat it. */
+template <class S, bool LOG>
+GPU_FN void softmax_teams(const gpu_softmax_args &a, typename compute<S>::type (&shared)[2][TEAM_WAVES]) {
     typedef typename compute<S>::type C;
     enum { V = width_of<S>::n };
-    __shared__ C shared[TEAM_WAVES];
-    const int team = a.team, lane = (int)threadIdx.x % team, teams = (int)blockDim.x / team;
+    const int team = a.team, lane = (int)threadIdx.x & (team - 1), teams = (int)blockDim.x / team;
     for (int64_t first = (int64_t)blockIdx.x * teams; first < a.rows; first += (int64_t)gridDim.x * teams) {
-        const int64_t row = first + (int)threadIdx.x / team, n = row < a.rows ? a.n : 0;
-        C x[ROW_PACKS][V], top = lowest<C>(), sum = 0;
-        row_load(static_cast<const S *>(a.in) + row * a.n, n, lane, team, lowest<C>(), x);
-        GPU_UNROLL
-        for (int p = 0; p < ROW_PACKS; ++p)
-            GPU_UNROLL
-            for (int j = 0; j < V; ++j) top = op_higher()(top, x[p][j]);
-        top = team_join(top, team, op_higher(), shared);
-        const C shift = a.safe && top == lowest<C>() ? 0 : top;
-        GPU_UNROLL
-        for (int p = 0; p < ROW_PACKS; ++p)
-            GPU_UNROLL
-            for (int j = 0; j < V; ++j) {
-                C e = lane + p * team < n / V ? real_exp(x[p][j] - shift) : C(0);
-                sum += e;
-                if (!a.log) x[p][j] = e;
-            }
-        sum = team_join(sum, team, op_sum(), shared);
-        const C factor = a.log ? real_log(sum) : a.safe && sum == 0 ? C(0) : 1 / sum;
-        GPU_UNROLL
-        for (int p = 0; p < ROW_PACKS; ++p)
-            GPU_UNROLL
-            for (int j = 0; j < V; ++j) x[p][j] = a.log ? (x[p][j] - shift) - factor : x[p][j] * factor;
-        row_store(static_cast<S *>(a.out) + row * a.n, n, lane, team, x);
+        const int64_t row = first + (int)threadIdx.x / team, at = (row < a.rows ? row : a.rows - 1) * a.n;
+        C x[ROW_PACKS][V];
+        row_load(static_cast<const S *>(a.in) + at, a.n, lane, team, lowest<C>(), x);
+        softmax_of<S, LOG>(x, team, a.safe, shared);
+        row_store(static_cast<S *>(a.out) + at, row < a.rows ? a.n : 0, lane, team, x);
     }
+}
+template <class S>
+GPU_FN void softmax_rows(const gpu_softmax_args &a) {
+    __shared__ typename compute<S>::type shared[2][TEAM_WAVES];
+    if (a.log)
+        softmax_teams<S, true>(a, shared);
+    else
+        softmax_teams<S, false>(a, shared);
 }
 
 /* The same for longer rows of 16-bit elements, held as they are stored. A block takes a row. */
 enum { WIDE_PACKS = 7 };
+template <class S, class C, class F>
+GPU_FN void each_held(row_words (&words)[WIDE_PACKS], F f) {
+    GPU_UNROLL
+    for (int p = 0; p < WIDE_PACKS; ++p) {
+        C x[width_of<S>::n];
+        stay_packed(words[p]);
+        elements_of<S>(words[p], x);
+        f(x, p);
+    }
+}
 template <class S>
 GPU_FN void softmax_wide(const gpu_softmax_args &a) {
     typedef typename compute<S>::type C;
     enum { V = width_of<S>::n };
-    __shared__ C shared[TEAM_WAVES];
+    __shared__ C shared[2][TEAM_WAVES];
     const int team = (int)blockDim.x, lane = (int)threadIdx.x, packs = (int)(a.n / V);
     for (int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
-        const pack<S, V> *in = reinterpret_cast<const pack<S, V> *>(static_cast<const S *>(a.in) + row * a.n);
-        pack<S, V> *out = reinterpret_cast<pack<S, V> *>(static_cast<S *>(a.out) + row * a.n);
-        pack<S, V> x[WIDE_PACKS];
+        row_words words[WIDE_PACKS];
+        row_fetch(static_cast<const S *>(a.in) + row * a.n, packs, lane, team, words_filled<S>(lowest<C>()), words);
+        row_words *out = reinterpret_cast<row_words *>(static_cast<S *>(a.out) + row * a.n);
         C top = lowest<C>(), sum = 0;
-        GPU_UNROLL
-        for (int p = 0; p < WIDE_PACKS; ++p)
-            if (lane + p * team < packs) x[p] = in[lane + p * team];
-        GPU_UNROLL
-        for (int p = 0; p < WIDE_PACKS; ++p)
+        each_held<S, C>(words, [&](C(&x)[V], int) {
             GPU_UNROLL
-            for (int j = 0; j < V; ++j)
-                if (lane + p * team < packs) top = op_higher()(top, load_as<C>(x[p].v[j]));
-        top = team_join(top, team, op_higher(), shared);
+            for (int j = 0; j < V; ++j) top = op_higher()(top, x[j]);
+        });
+        top = row_join(top, team, op_higher(), shared[0]);
         const C shift = a.safe && top == lowest<C>() ? 0 : top;
-        GPU_UNROLL
-        for (int p = 0; p < WIDE_PACKS; ++p)
+        each_held<S, C>(words, [&](C(&x)[V], int) {
+            C part = 0;
             GPU_UNROLL
-            for (int j = 0; j < V; ++j)
-                if (lane + p * team < packs) sum += real_exp(load_as<C>(x[p].v[j]) - shift);
-        const softmax_map<C> map = map_of(a, top, team_join(sum, team, op_sum(), shared));
-        GPU_UNROLL
-        for (int p = 0; p < WIDE_PACKS; ++p) {
-            if (lane + p * team >= packs) continue;
-            GPU_UNROLL
-            for (int j = 0; j < V; ++j) x[p].v[j] = store_as<S>(map(load_as<C>(x[p].v[j])));
-            out[lane + p * team] = x[p];
-        }
+            for (int j = 0; j < V; ++j) part += exp_for<S>::of(x[j] - shift);
+            sum += part;
+        });
+        const softmax_map<S> map = map_of<S>(a, top, row_join(sum, team, op_sum(), shared[1]));
+        each_held<S, C>(words, [&](C(&x)[V], int p) {
+            map(x);
+            if (lane + p * team < packs) write_words(out + lane + p * team, words_of<S>(x));
+        });
     }
 }
 
@@ -136,11 +172,10 @@ GPU_FN void softmax_long(const gpu_softmax_args &a) {
         exp_sum<C> s = {lowest<C>(), 0};
         row_walk<C>(rows, n, row_head<S>(n, x, x, x), lane, team, [&](auto &v, int64_t) { add_exps(s, v[0]); });
         s = team_join(s, team, join_exp_sums(), shared);
-        const softmax_map<C> map = map_of(a, s.top, s.sum);
-        row_walk<C>(rows, n, row_head<S>(n, x, y, y), lane, team, [&](auto &v, int64_t i) {
-            GPU_UNROLL
-            for (int j = 0; j < ROW_WIDTH(v); ++j) v[0][j] = map(v[0][j]);
-            write_elements(y + i, v[0]);
+        const softmax_map<S> map = map_of<S>(a, s.top, s.sum);
+        row_walk<C, true>(rows, n, row_head<S>(n, x, y, y), lane, team, [&](auto &v, int64_t i) {
+            map(v[0]);
+            write_elements_once(y + i, v[0]);
         });
     }
 }
@@ -187,9 +222,12 @@ GPU_FN void softmax_columns(const gpu_softmax_args &a) {
             add_exps(s, x);
         }
         s = column_join(s, join_exp_sums(), shared);
-        const softmax_map<C> map = map_of(a, s.top, s.sum);
-        for (int64_t i = lane; i < n; i += COLUMN_ROWS)
-            store_at(a.out, a.out_dtype, base + i * a.inner, map(load_at<C>(a.in, a.in_dtype, base + i * a.inner)));
+        const softmax_map<C> map = map_of<C>(a, s.top, s.sum);
+        for (int64_t i = lane; i < n; i += COLUMN_ROWS) {
+            C x[1] = {load_at<C>(a.in, a.in_dtype, base + i * a.inner)};
+            map(x);
+            store_at(a.out, a.out_dtype, base + i * a.inner, x[0]);
+        }
     });
 }
 
@@ -203,38 +241,45 @@ GPU_FN C backward_of(const gpu_softmax_args &a, C g, C y, C sum) {
     return a.log ? g - real_exp(y) * sum : (g - sum) * y;
 }
 
-template <class S>
-GPU_FN void softmax_rows_backward(const gpu_softmax_args &a) {
+/* Held as they are stored: half the registers. What is no element is 0 and adds nothing. */
+template <class S, bool LOG>
+GPU_FN void softmax_teams_backward(const gpu_softmax_args &a, typename compute<S>::type (&shared)[2][TEAM_WAVES]) {
     typedef typename compute<S>::type C;
     enum { V = width_of<S>::n };
-    __shared__ C shared[TEAM_WAVES];
-    const int team = a.team, lane = (int)threadIdx.x % team, teams = (int)blockDim.x / team;
-    for (int64_t first = (int64_t)blockIdx.x * teams; first < a.rows; first += (int64_t)gridDim.x * teams) {
-        const int64_t row = first + (int)threadIdx.x / team, n = row < a.rows ? a.n : 0;
-        pack<S, V> g[ROW_PACKS], y[ROW_PACKS]; /* as stored: half the registers */
-        C sum = 0;
+    const int team = a.team, lane = (int)threadIdx.x & (team - 1), teams = (int)blockDim.x / team;
+    const int packs = (int)(a.n / V);
+    int turn = 0;
+    for (int64_t first = (int64_t)blockIdx.x * teams; first < a.rows; first += (int64_t)gridDim.x * teams, turn ^= 1) {
+        const int64_t row = first + (int)threadIdx.x / team, at = (row < a.rows ? row : a.rows - 1) * a.n;
+        row_words words[2][ROW_PACKS];
+        C sum = 0, g[V], y[V];
+        row_fetch(static_cast<const S *>(a.in) + at, packs, lane, team, words_filled<S>(0), words[0]);
+        row_fetch(static_cast<const S *>(a.result) + at, packs, lane, team, words_filled<S>(0), words[1]);
         GPU_UNROLL
         for (int p = 0; p < ROW_PACKS; ++p) {
-            const int64_t i = row * a.n + (int64_t)(lane + p * team) * V;
-            if (lane + p * team >= n / V) continue;
-            g[p] = *reinterpret_cast<const pack<S, V> *>(static_cast<const S *>(a.in) + i);
-            y[p] = *reinterpret_cast<const pack<S, V> *>(static_cast<const S *>(a.result) + i);
+            elements_of<S>(words[0][p], g), elements_of<S>(words[1][p], y);
+            GPU_UNROLL
+            for (int j = 0; j < V; ++j) sum += LOG ? g[j] : g[j] * y[j];
         }
-        GPU_UNROLL
-        for (int p = 0; p < ROW_PACKS; ++p)
-            GPU_UNROLL
-            for (int j = 0; j < V; ++j)
-                if (lane + p * team < n / V) sum += backward_term(a, load_as<C>(g[p].v[j]), load_as<C>(y[p].v[j]));
-        sum = team_join(sum, team, op_sum(), shared);
+        sum = row_join(sum, team, op_sum(), shared[turn]);
+        row_words *out = reinterpret_cast<row_words *>(static_cast<S *>(a.out) + at);
         GPU_UNROLL
         for (int p = 0; p < ROW_PACKS; ++p) {
-            C out[V];
+            stay_packed(words[0][p]), stay_packed(words[1][p]);
+            elements_of<S>(words[0][p], g), elements_of<S>(words[1][p], y);
             GPU_UNROLL
-            for (int j = 0; j < V; ++j) out[j] = backward_of(a, load_as<C>(g[p].v[j]), load_as<C>(y[p].v[j]), sum);
-            if (lane + p * team < n / V)
-                write_elements(static_cast<S *>(a.out) + row * a.n + (int64_t)(lane + p * team) * V, out);
+            for (int j = 0; j < V; ++j) g[j] = LOG ? g[j] - exp_for<S>::of(y[j]) * sum : (g[j] - sum) * y[j];
+            if (row < a.rows && lane + p * team < packs) write_words(out + lane + p * team, words_of<S>(g));
         }
     }
+}
+template <class S>
+GPU_FN void softmax_rows_backward(const gpu_softmax_args &a) {
+    __shared__ typename compute<S>::type shared[2][TEAM_WAVES];
+    if (a.log)
+        softmax_teams_backward<S, true>(a, shared);
+    else
+        softmax_teams_backward<S, false>(a, shared);
 }
 
 template <class S>
@@ -259,10 +304,10 @@ GPU_FN void softmax_long_backward(const gpu_softmax_args &a) {
                 for (int j = 0; j < ROW_WIDTH(v); ++j) sum += v[0][j] * v[1][j];
             });
         sum = team_join(sum, team, op_sum(), shared);
-        row_walk<C>(both, n, row_head<S>(n, g, y, out), lane, team, [&](auto &v, int64_t i) {
+        row_walk<C, true>(both, n, row_head<S>(n, g, y, out), lane, team, [&](auto &v, int64_t i) {
             GPU_UNROLL
             for (int j = 0; j < ROW_WIDTH(v); ++j) v[0][j] = backward_of(a, v[0][j], v[1][j], sum);
-            write_elements(out + i, v[0]);
+            write_elements_once(out + i, v[0]);
         });
     }
 }

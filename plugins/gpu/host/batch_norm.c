@@ -160,10 +160,10 @@ static wick_status *backward(const wick_kernel_call *call) {
                           .eps = wick_value_as_double(&call->values[8])};
     WICK_TRY(check(call, (const wick_tensor *[]){job.g, job.x, wick_arg_tensor(call, 2)}, 3));
     if (job.g->dtype != job.x->dtype) return gpu_refuse(call, (wick_dtype)job.g->dtype);
-    if (!job.x->numel) return NULL;
+    if (!job.x->sizes[1]) return NULL;
     if (training || grad_weight || grad_bias) WICK_TRY(sums(&job, mean, grad_weight, grad_bias));
     if (!training) job.sums = NULL;
-    return job.y ? apply(&job) : NULL;
+    return job.y && job.x->numel ? apply(&job) : NULL;
 }
 
 static const batch_norm_args with_running = {

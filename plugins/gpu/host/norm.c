@@ -3,8 +3,8 @@
 #include "element.h"
 
 #define MOST_THREADS 1024
-#define ROW_THREADS 512 /* of norm_S and norm_backward_S */
-#define COLUMNS 32      /* of a block of norm_weight_parts_C and norm_weights_finish_C */
+#define BACKWARD_THREADS 512 /* of norm_backward_S */
+#define COLUMNS 32           /* of a block of norm_weight_parts_C and norm_weights_finish_C */
 #define ROW_PACKS 4
 #define BACKWARD_PACKS 2
 #define MOST_PARTS 1024
@@ -62,14 +62,20 @@ static void set_groups(gpu_norm_args *a, const wick_tensor *x, const wick_value 
 
 /* ---- launches ---- */
 /* Threads of a row that hold it in registers; 0: it does not fit or is no whole accesses. */
-static int32_t register_team(const gpu_norm_args *a, int packs) {
+static int32_t register_team(const gpu_norm_args *a, int packs, int64_t threads) {
     const int64_t access = 16 / (int64_t)wick_dtype_bytes((wick_dtype)a->dtype);
     uintptr_t addresses =
         (uintptr_t)a->x | (uintptr_t)a->g | (uintptr_t)a->y | (uintptr_t)a->weight | (uintptr_t)a->bias;
-    if (a->pixels || addresses % 16 || a->n % access || a->n / access > (int64_t)packs * ROW_THREADS) return 0;
+    if (a->pixels || addresses % 16 || a->n % access || a->n / access > packs * threads) return 0;
     int32_t team = 1;
     while (team * (team < 32 ? 1 : packs) < a->n / access) team *= 2;
     return team;
+}
+
+/* norm_S reads weight and bias of one dtype: that of the rows, or float. */
+static bool weights_fit(const gpu_norm_args *a) {
+    const int32_t dtype = a->weight ? a->weight_dtype : a->bias ? a->bias_dtype : a->dtype;
+    return (dtype == a->dtype || dtype == WICK_F32) && (!a->bias || a->bias_dtype == dtype);
 }
 
 static int32_t walking_team(const gpu_norm_args *a) { return a->n > 16384 ? MOST_THREADS : a->n > 1024 ? 256 : 32; }
@@ -83,7 +89,7 @@ static wick_status *launch_rows(const wick_kernel_call *call, gpu_kernel kernel,
 static wick_status *forward(const wick_kernel_call *call, gpu_norm_args *a) {
     const norm_kernels *kernels = kernels_of((wick_dtype)a->dtype);
     if (!a->rows) return NULL;
-    a->team = register_team(a, ROW_PACKS);
+    a->team = weights_fit(a) ? register_team(a, ROW_PACKS, MOST_THREADS) : 0;
     if (a->team) return launch_rows(call, kernels->rows, a);
     a->team = walking_team(a);
     return launch_rows(call, kernels->walk, a);
@@ -137,7 +143,7 @@ static wick_status *walk_backward(const wick_kernel_call *call, gpu_norm_args *a
 }
 
 static wick_status *backward(const wick_kernel_call *call, gpu_norm_args *a) {
-    a->team = register_team(a, BACKWARD_PACKS);
+    a->team = register_team(a, BACKWARD_PACKS, BACKWARD_THREADS);
     if (a->team && a->team < 32) a->team = 32; /* every team has a part of its own */
     return a->team && a->rows && a->n ? backward_in_registers(call, a) : walk_backward(call, a);
 }

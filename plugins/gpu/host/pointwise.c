@@ -82,10 +82,25 @@ static wick_dtype dtype_of_kind(kind k, wick_dtype dtype) {
 /* A number of the host's: it travels with the arguments. */
 static bool is_number(const wick_tensor *t) { return t->ndim == 0 && wick_data(t) != NULL; }
 
-static void read_number(const wick_tensor *t, double *number, int64_t *whole) {
-    const void *p = wick_data(t);
-    *number = wick_load_f64((wick_dtype)t->dtype, p);
-    *whole = wick_load_i64((wick_dtype)t->dtype, p);
+/* Products and quotients take a number of more digits as it is; elsewhere it is rounded to the compute dtype first. */
+static bool rounds_number(pw_id id, kind k, wick_dtype compute) {
+    if (k == KIND_B || k == KIND_N) return false;
+    return !wick_dtype_is_floating(compute) || (id != PW_mul && id != PW_div);
+}
+
+/* Operand `i`, to `number` and `whole` of its input. */
+static void read_number(const pw_eval *e, const expression *x, int i, wick_dtype compute, double *number,
+                        int64_t *whole) {
+    wick_dtype dtype = (wick_dtype)e->operands[i]->dtype;
+    const void *p = wick_data(e->operands[i]);
+    unsigned char rounded[16];
+    if (dtype != compute && rounds_number(e->id, (kind)x->kinds[i], compute)) {
+        wick_convert_row(dtype, p, 0, compute, rounded, 0, 1);
+        dtype = compute;
+        p = rounded;
+    }
+    number[i - 1] = wick_load_f64(dtype, p);
+    whole[i - 1] = wick_load_i64(dtype, p);
 }
 
 /* 16-byte accesses need aligned addresses. */
@@ -102,13 +117,14 @@ static bool is_dense(const pw_eval *e, const expression *x, wick_dtype dtype) {
 }
 
 /* ---- launches ---- */
-static wick_status *run_dense(const wick_kernel_call *call, const pw_eval *e, const expression *x, int kernel) {
+static wick_status *run_dense(const wick_kernel_call *call, const pw_eval *e, const expression *x, wick_dtype dtype) {
+    const int kernel = x->kernels[dense_variant(dtype)];
     const gpu_device *d = gpu_device_of(call);
     int64_t n = e->operands[0]->numel;
     gpu_dense_args args = {.out = gpu_data(e->operands[0]), .n = n};
     for (int i = 0; i < x->inputs; ++i) {
         if (is_number(e->operands[i + 1]))
-            read_number(e->operands[i + 1], &args.number[i], &args.whole[i]);
+            read_number(e, x, i + 1, dtype, args.number, args.whole);
         else
             args.in[i] = gpu_data(e->operands[i + 1]);
     }
@@ -123,6 +139,7 @@ typedef struct walk_job {
     const pw_eval *e;
     const expression *x;
     int kernel;
+    wick_dtype dtype;
 } walk_job;
 
 static wick_status *run_walk(void *user, const gpu_walk *walk, uint32_t n, const int64_t *offsets) {
@@ -132,7 +149,7 @@ static wick_status *run_walk(void *user, const gpu_walk *walk, uint32_t n, const
     for (int i = 0; i <= job->x->inputs; ++i) {
         const wick_tensor *t = e->operands[i];
         if (i && is_number(t))
-            read_number(t, &args.number[i - 1], &args.whole[i - 1]);
+            read_number(e, job->x, i, job->dtype, args.number, args.whole);
         else
             args.data[i] = (char *)gpu_data(t) + offsets[i];
         args.dtypes[i] = t->dtype;
@@ -143,16 +160,25 @@ static wick_status *run_walk(void *user, const gpu_walk *walk, uint32_t n, const
     return gpu_launch(job->call, (gpu_kernel)job->kernel, blocks, THREADS, 0, &args);
 }
 
-wick_status *pw_run(const wick_kernel_call *call, const pw_eval *e) {
-    const expression *x = &expressions[e->id];
-    wick_dtype dtype = dtype_of(call, e, x);
+/* Scalars have the width that the host computes in: -1 is 255 beside U8. */
+static int64_t in_width_of(wick_dtype dtype, int64_t x) {
+    if (dtype == WICK_U8 || dtype == WICK_BOOL) return (uint8_t)x;
+    return dtype == WICK_I64 ? x : (int32_t)x;
+}
+
+wick_status *pw_run(const wick_kernel_call *call, const pw_eval *given) {
+    const expression *x = &expressions[given->id];
+    wick_dtype dtype = dtype_of(call, given, x);
+    pw_eval copy = *given, *e = &copy;
+    for (size_t i = 0; i < sizeof copy.si / sizeof *copy.si && !wick_dtype_is_floating(dtype); ++i)
+        copy.si[i] = in_width_of(dtype, copy.si[i]);
     int dense = dense_variant(dtype), kernel = x->kernels[walk_variant(dtype)];
     if (kernel == NO_KERNEL)
         return WICK_HOST_ERROR(call->host, WICK_UNSUPPORTED, "%s is not implemented for dtype %u on device %s",
                                call->host->op_name(call->op), (unsigned)dtype, gpu_of(call)->device_name);
     if (!e->operands[0]->numel) return NULL;
-    if (dense != VARIANTS && is_dense(e, x, dtype)) return run_dense(call, e, x, x->kernels[dense]);
-    walk_job job = {call, e, x, kernel};
+    if (dense != VARIANTS && is_dense(e, x, dtype)) return run_dense(call, e, x, dtype);
+    walk_job job = {call, e, x, kernel, dtype};
     return gpu_walk_over(call, e->operands, x->inputs + 1, run_walk, &job);
 }
 

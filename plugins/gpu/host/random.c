@@ -1,9 +1,8 @@
-/* Random numbers: distributions, integers, dropout, permutations. */
+/* Random numbers: distributions, integers, dropout. */
 #include "../device/args_random.h"
 
 #include <math.h>
 #include <wick/sdk/iter.h>
-#include <wick/sdk/random.h>
 
 #include "element.h"
 
@@ -182,46 +181,6 @@ static wick_status *native_dropout(const wick_kernel_call *call) {
     return gpu_launch(call, dropout_kernel(dtype), blocks_for(call, a.n), THREADS, 0, &a);
 }
 
-/* ---- permutation ---- */
-/* Fisher and Yates: step i swaps with a uniform element of the rest. Every step needs the one before: the host does it. */
-static void permute(int64_t *values, int64_t n, const wick_philox *philox) {
-    uint32_t high[4], low[4];
-    for (int64_t i = 0; i < n; ++i) values[i] = i;
-    for (int64_t i = 0; i + 1 < n; ++i) {
-        if (i % 4 == 0) {
-            wick_philox_block(philox->seed, philox->offset + (uint64_t)i / 4, 0, high);
-            wick_philox_block(philox->seed, philox->offset + (uint64_t)i / 4, 1, low);
-        }
-        const uint64_t bits = (uint64_t)high[i % 4] << 32 | low[i % 4];
-        const int64_t j = i + (int64_t)(bits % (uint64_t)(n - i)), t = values[i];
-        values[i] = values[j], values[j] = t;
-    }
-}
-
-/* randperm(n, ..) */
-static wick_status *randperm(const wick_kernel_call *call) {
-    const wick_tensor *out = wick_out_tensor(call, 0);
-    const wick_dtype dtype = (wick_dtype)out->dtype;
-    const size_t n = (size_t)out->numel, unit = wick_dtype_bytes(dtype);
-    gpu_device *d = gpu_device_of(call);
-    if (!gpu_has_dtype(dtype)) return gpu_refuse(call, dtype);
-    if (!n) return NULL;
-    int64_t *values = call->host->workspace(call, n * sizeof *values);
-    char *elements = dtype == WICK_I64 ? (char *)values : call->host->workspace(call, n * unit);
-    if (!values || !elements)
-        return WICK_HOST_ERROR(call->host, WICK_OUT_OF_MEMORY, "randperm: no memory for %zu indices", n);
-    permute(values, (int64_t)n, call->philox);
-    for (size_t i = 0; dtype != WICK_I64 && i < n; ++i) {
-        const wick_value v = wick_value_int(values[i]);
-        gpu_element_of(&v, dtype, elements + i * unit);
-    }
-    GPU_TRY(d->gpu, d->gpu->vendor->make_current(d), "using the device");
-    void *stream = gpu_stream(d, call->stream);
-    GPU_TRY(d->gpu, d->gpu->driver.copy_from_host((uint64_t)(uintptr_t)gpu_data(out), elements, n * unit, stream),
-            "copying from the host");
-    return gpu_check(d->gpu, d->gpu->driver.stream_synchronize(stream), "waiting for a copy");
-}
-
 #define ROW(schema, fn, data, dtypes) \
     { sizeof(wick_kernel_row), FLAGS, schema, fn, data, dtypes, 0 }
 static const wick_kernel_row rows[] = {
@@ -238,6 +197,5 @@ static const wick_kernel_row rows[] = {
     ROW("random_.from", random_from, NULL, 0),
     ROW("random_.to", random_to, NULL, 0),
     ROW("native_dropout", native_dropout, NULL, GPU_REALS),
-    WICK_KERNEL_ROW("randperm", randperm, 0, WICK_KERNEL_CONTIGUOUS | WICK_KERNEL_DETERMINISTIC),
 };
 const gpu_table gpu_random_table = GPU_TABLE(rows);

@@ -56,6 +56,12 @@ typedef struct fold_op {
     uint8_t empty_is_none; /* an empty list of dims reduces nothing */
 } fold_op;
 
+/* The least and the greatest of no truth values are no truth values: none is true, all are. */
+static uint8_t fold_of(const fold_op *op, int64_t count) {
+    if (count || op->map != GPU_MAP_TRUTH) return op->fold;
+    return op->fold == GPU_FOLD_MAX ? GPU_FOLD_SUM : op->fold == GPU_FOLD_MIN ? GPU_FOLD_PROD : op->fold;
+}
+
 static wick_status *run_fold(const wick_kernel_call *call, const fold_op *op, double param) {
     const wick_tensor *in = wick_arg_tensor(call, 0), *out = wick_out_tensor(call, op->output);
     const wick_value *dims = op->dims_arg == ALL_DIMS ? NULL : &call->values[op->dims_arg];
@@ -66,6 +72,7 @@ static wick_status *run_fold(const wick_kernel_call *call, const fold_op *op, do
     r.kernels = fold_kernels(op->fold, op->map, from, op->map == GPU_MAP_TRUTH ? ACC_I64 : acc_of(to));
     uint64_t mask = !dims ? ~UINT64_C(0) : nothing ? 0 : gpu_reduce_mask(dims, in->ndim);
     WICK_TRY(gpu_reduce_shape(call, &r, in, mask, out, NULL, false));
+    r.args.fold = fold_of(op, r.args.count);
     if (op->finish == GPU_FINISH_DIVIDE) r.args.param = (double)r.args.count;
     return gpu_reduce_run(call, &r);
 }

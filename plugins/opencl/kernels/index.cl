@@ -10,9 +10,8 @@ long checked(long index, long size, __global int *fault) {
 
 #if defined(GATHER)
 /* O[i] = A[i with dimension `dim` replaced by B[i]]; operands O, A (without its stride along dim), B. */
-__kernel void gather(const view v, __global O_TYPE *out, const long base_O, __global const A_TYPE *in,
-                     const long base_A, __global const B_TYPE *indices, const long base_B, const long size,
-                     const long stride, __global int *fault) {
+__kernel void gather(const view v, OUT(O, out), IN(A, in), IN(B, indices), const long size, const long stride,
+                     __global int *fault) {
     const INDEX i = (INDEX)get_global_id(0);
     long at[3];
     if (i >= v.numel) return;
@@ -27,9 +26,8 @@ __kernel void gather(const view v, __global O_TYPE *out, const long base_O, __gl
 
 /* One item walks a line along `dim`, so that repeated indices are met in their order: O[index] = A or O[index] op A.
  * Operands O, A, B without dim; `strides` along it. */
-__kernel void scatter(const view v, __global O_TYPE *out, const long base_O A_PARAM, __global const B_TYPE *indices,
-                      const long base_B, const long count, const long size, const long4 strides,
-                      __global int *fault) {
+__kernel void scatter(const view v, OUT(O, out) A_PARAM, IN(B, indices), const long count, const long size,
+                      const long4 strides, __global int *fault) {
     const INDEX i = (INDEX)get_global_id(0);
     long at[3];
     if (i >= v.numel) return;

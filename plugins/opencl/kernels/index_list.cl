@@ -7,11 +7,13 @@ typedef struct {
     long count;
     long sizes[4], strides[4]; /* of self, along the indexed dimensions */
     long bases[4];             /* of the index tensors */
+    long dtype;
 } places;
 
 /* Where position j of the indices points to in self. */
 long place_of(const places *p, const view *over, INDEX j, __global const B_TYPE *i0, __global const B_TYPE *i1,
               __global const B_TYPE *i2, __global const B_TYPE *i3, __global int *fault) {
+    const int dtype_B = (int)p->dtype;
     long at[5], to = 0;
     view_locate(over, j, at, 5);
     for (int k = 0; k < (int)p->count; ++k) {
@@ -30,8 +32,8 @@ long place_of(const places *p, const view *over, INDEX j, __global const B_TYPE 
 #define INDICES \
     __global const B_TYPE *i0, __global const B_TYPE *i1, __global const B_TYPE *i2, __global const B_TYPE *i3
 
-__kernel void index_get(const view over, const view rest, const places p, __global O_TYPE *out, const long base_O,
-                        __global const A_TYPE *in, const long base_A, INDICES, __global int *fault) {
+__kernel void index_get(const view over, const view rest, const places p, OUT(O, out), IN(A, in), INDICES,
+                        __global int *fault) {
     const INDEX i = (INDEX)get_global_id(0), j = i / (INDEX)rest.numel, r = i % (INDEX)rest.numel;
     long at[2];
     if (i >= over.numel * rest.numel) return;
@@ -41,9 +43,8 @@ __kernel void index_get(const view over, const view rest, const places p, __glob
 }
 
 /* One item goes through all indices in their order, so that it does not matter which are equal. */
-__kernel void index_put(const view over, const view rest, const places p, __global O_TYPE *out, const long base_O,
-                        __global const A_TYPE *in, const long base_A, INDICES, const int accumulate,
-                        __global int *fault) {
+__kernel void index_put(const view over, const view rest, const places p, OUT(O, out), IN(A, in), INDICES,
+                        const int accumulate, __global int *fault) {
     const INDEX r = (INDEX)get_global_id(0);
     long at[2];
     if (r >= rest.numel) return;

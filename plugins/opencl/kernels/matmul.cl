@@ -17,8 +17,7 @@ typedef struct {
     long o[3], a[3], b[3]; /* strides: batch, row, column */
 } product;
 
-__kernel void bmm(const product p, __global O_TYPE *out, const long base_O, __global const A_TYPE *left,
-                  const long base_A, __global const B_TYPE *right, const long base_B) {
+__kernel void bmm(const product p, OUT(O, out), IN(A, left), IN(B, right)) {
     __local T rows[STEP][ROWS];
     __local T8 columns[STEP][SIDE];
     const int x = (int)get_local_id(0), y = (int)get_local_id(1), item = y * SIDE + x;

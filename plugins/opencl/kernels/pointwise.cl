@@ -7,13 +7,13 @@
         STORE_O(data_O, base_O + (o), (EXPRESSION));   \
     }
 
-__kernel void linear(const long n, __global O_TYPE *data_O, const long base_O A_PARAM B_PARAM C_PARAM S_PARAMS) {
+__kernel void linear(const long n, OUT(O, data_O) A_PARAM B_PARAM C_PARAM S_PARAMS) {
     const INDEX i = (INDEX)get_global_id(0);
     if (i < n) APPLY(i, i, i, i)
 }
 
 /* RUN elements an item: only the first one needs divisions. */
-__kernel void strided(const view v, __global O_TYPE *data_O, const long base_O A_PARAM B_PARAM C_PARAM S_PARAMS) {
+__kernel void strided(const view v, OUT(O, data_O) A_PARAM B_PARAM C_PARAM S_PARAMS) {
     const INDEX begin = (INDEX)get_global_id(0) * RUN, end = (INDEX)min((long)begin + RUN, v.numel);
     long at[4] = {0, 0, 0, 0};
     INDEX place[8];

@@ -36,9 +36,8 @@ real unit_of(uint high, uint low) {
 }
 
 /* Four elements an item. p, q: parameters; `mask`: bits of the words that are used; first, range: of integers. */
-__kernel void draw(const view v, __global O_TYPE *out, const long base_O A_PARAM, const ulong seed, const ulong offset,
-                   const real p, const real q, const uint mask, const long first, const ulong range,
-                   __global int *fault) {
+__kernel void draw(const view v, OUT(O, out) A_PARAM, const ulong seed, const ulong offset, const real p, const real q,
+                   const uint mask, const long first, const ulong range, __global int *fault) {
     const INDEX block = (INDEX)get_global_id(0);
     uint high[4], low[4];
     if ((long)block * 4 >= v.numel) return;

@@ -23,10 +23,10 @@
 #define BEFORE(x, y) ((x) < (y))
 #elif EXPRESSION == ANY
 #define IDENTITY ((T)0)
-#define FOLD(x, y) ((x) | (y))
+#define FOLD(x, y) ((T)((x) != 0 || (y) != 0))
 #else
 #define IDENTITY ((T)1)
-#define FOLD(x, y) ((x) & (y))
+#define FOLD(x, y) ((T)((x) != 0 && (y) != 0))
 #endif
 
 #ifdef BEFORE /* NaN wins */
@@ -48,8 +48,7 @@ bool replaces(T x, long i, T y, long j) {
 #endif
 
 #ifndef B_TYPE /* the position is not wanted */
-__kernel void lines(const view kept, const view over, __global O_TYPE *out, const long base_O,
-                    __global const A_TYPE *in, const long base_A) {
+__kernel void lines(const view kept, const view over, OUT(O, out), IN(A, in)) {
     const INDEX i = (INDEX)get_global_id(0);
     long at[2];
     T x = IDENTITY;
@@ -62,8 +61,7 @@ __kernel void lines(const view kept, const view over, __global O_TYPE *out, cons
     STORE_O(out, base_O + at[0], x);
 }
 
-__kernel void fold(const view kept, const view over, __global O_TYPE *out, const long base_O,
-                   __global const A_TYPE *in, const long base_A) {
+__kernel void fold(const view kept, const view over, OUT(O, out), IN(A, in)) {
     __local T parts[GROUP];
     const int item = (int)get_local_id(0);
     long at[2];
@@ -83,8 +81,7 @@ __kernel void fold(const view kept, const view over, __global O_TYPE *out, const
 #endif
 
 #if defined(B_TYPE) && defined(BEFORE) /* positions in O, values in B */
-__kernel void index_lines(const view kept, const view over, __global O_TYPE *out, const long base_O,
-                          __global const A_TYPE *in, const long base_A, __global B_TYPE *values, const long base_B,
+__kernel void index_lines(const view kept, const view over, OUT(O, out), IN(A, in), OUT(B, values),
                           const int with_values) {
     const INDEX i = (INDEX)get_global_id(0);
     long at[3], position = -1;
@@ -99,8 +96,7 @@ __kernel void index_lines(const view kept, const view over, __global O_TYPE *out
     if (with_values) STORE_B(values, base_B + at[2], x);
 }
 
-__kernel void index_fold(const view kept, const view over, __global O_TYPE *out, const long base_O,
-                         __global const A_TYPE *in, const long base_A, __global B_TYPE *values, const long base_B,
+__kernel void index_fold(const view kept, const view over, OUT(O, out), IN(A, in), OUT(B, values),
                          const int with_values) {
     __local T parts[GROUP];
     __local long positions[GROUP];

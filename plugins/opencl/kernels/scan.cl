@@ -6,14 +6,14 @@
 #define CUMPROD 4
 
 #if EXPRESSION == ARANGE
-__kernel void arange(const view v, __global O_TYPE *out, const long base_O, const T start, const T step) {
+__kernel void arange(const view v, OUT(O, out), const T start, const T step) {
     const INDEX i = (INDEX)get_global_id(0);
     if (i < v.numel) STORE_O(out, base_O + view_at(&v, i, 0), start + (T)i * step);
 }
 #elif EXPRESSION == TRIL || EXPRESSION == TRIU
 /* Operands O, A; `rows` x `columns` are the two innermost dimensions. */
-__kernel void triangle(const view v, __global O_TYPE *out, const long base_O, __global const A_TYPE *in,
-                       const long base_A, const long rows, const long columns, const long diagonal) {
+__kernel void triangle(const view v, OUT(O, out), IN(A, in), const long rows, const long columns,
+                       const long diagonal) {
     const INDEX i = (INDEX)get_global_id(0);
     long at[2];
     if (i >= v.numel) return;
@@ -28,8 +28,7 @@ __kernel void triangle(const view v, __global O_TYPE *out, const long base_O, __
 }
 #else
 /* One item a line; operands O, A without the dimension, `strides` along it. */
-__kernel void scan(const view v, __global O_TYPE *out, const long base_O, __global const A_TYPE *in, const long base_A,
-                   const long count, const long2 strides) {
+__kernel void scan(const view v, OUT(O, out), IN(A, in), const long count, const long2 strides) {
     const INDEX i = (INDEX)get_global_id(0);
     long at[2];
     T x = EXPRESSION == CUMSUM ? (T)0 : (T)1;

@@ -3,9 +3,8 @@
 /* One item an element: its rank in its line is the number of elements that come before it. NaN is the largest.
  * Operands of `lines`: A, O (values), B (positions); one more dimension of `count` elements with `strides` for the
  * three. */
-__kernel void sort(const view lines, const long count, const long4 strides, __global O_TYPE *values, const long base_O,
-                   __global const A_TYPE *in, const long base_A, __global B_TYPE *positions, const long base_B,
-                   const int descending) {
+__kernel void sort(const view lines, const long count, const long4 strides, OUT(O, values), IN(A, in),
+                   OUT(B, positions), const int descending) {
     const long i = (long)get_global_id(0), line = i / count, j = i % count;
     long at[3], rank = 0;
     if (i >= lines.numel * count) return;
@@ -26,8 +25,8 @@ typedef struct {
 } shape;
 
 /* How many elements of each stretch of `stretch` are not zero. */
-__kernel void count_nonzero(const view v, const long stretch, __global const A_TYPE *in, const long base_A,
-                            __global long *counts, const long base_counts) {
+__kernel void count_nonzero(const view v, const long stretch, IN(A, in), __global long *counts,
+                            const long base_counts) {
     const long chunk = (long)get_global_id(0), begin = chunk * stretch, end = min(begin + stretch, v.numel);
     long n = 0;
     if (begin >= v.numel) return;
@@ -36,9 +35,8 @@ __kernel void count_nonzero(const view v, const long stretch, __global const A_T
 }
 
 /* Writes their positions as rows of O, from row counts[chunk] on. */
-__kernel void write_nonzero(const view v, const long stretch, __global const A_TYPE *in, const long base_A,
-                            __global const long *counts, const long base_counts, __global O_TYPE *out,
-                            const long base_O, const shape s) {
+__kernel void write_nonzero(const view v, const long stretch, IN(A, in), __global const long *counts,
+                            const long base_counts, OUT(O, out), const shape s) {
     const long chunk = (long)get_global_id(0), begin = chunk * stretch, end = min(begin + stretch, v.numel);
     if (begin >= v.numel) return;
     long row = counts[base_counts + chunk];

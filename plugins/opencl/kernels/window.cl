@@ -7,8 +7,7 @@ typedef struct {
 
 #if EXPRESSION == 0
 /* O [planes * kernel, windows] = the pixels of A under each position of the kernel, 0 outside. */
-__kernel void im2col(const window w, __global O_TYPE *out, const long base_O, __global const A_TYPE *in,
-                     const long base_A) {
+__kernel void im2col(const window w, OUT(O, out), IN(A, in)) {
     const long i = (long)get_global_id(0), windows = w.rows * w.columns, area = w.kernel_h * w.kernel_w;
     if (i >= w.planes * area * windows) return;
     const long at = i % windows, k = i / windows % area, plane = i / windows / area;
@@ -19,8 +18,7 @@ __kernel void im2col(const window w, __global O_TYPE *out, const long base_O, __
 }
 
 /* The other way round: every pixel of O is the sum of what im2col would have copied from it to A. */
-__kernel void col2im(const window w, __global O_TYPE *out, const long base_O, __global const A_TYPE *in,
-                     const long base_A) {
+__kernel void col2im(const window w, OUT(O, out), IN(A, in)) {
     const long i = (long)get_global_id(0);
     T sum = 0;
     if (i >= w.planes * w.height * w.width) return;
@@ -38,8 +36,7 @@ __kernel void col2im(const window w, __global O_TYPE *out, const long base_O, __
 }
 #else
 /* The largest pixel of each window to O and its position in the plane to B; NaN is larger than everything. */
-__kernel void max_pool(const window w, __global O_TYPE *out, const long base_O, __global const A_TYPE *in,
-                       const long base_A, __global B_TYPE *positions, const long base_B) {
+__kernel void max_pool(const window w, OUT(O, out), IN(A, in), OUT(B, positions)) {
     const long i = (long)get_global_id(0);
     long best = -1;
     T most = 0;
@@ -57,21 +54,45 @@ __kernel void max_pool(const window w, __global O_TYPE *out, const long base_O, 
     STORE_B(positions, base_B + i, best);
 }
 
-/* O[pixel] = the sum of A over the windows whose position B is the pixel. */
-__kernel void max_pool_backward(const window w, __global O_TYPE *out, const long base_O, __global const A_TYPE *in,
-                                const long base_A, __global const B_TYPE *positions, const long base_B) {
+/* True if window (row, column) covers the position in the plane. */
+bool covers(const window *w, long row, long column, long position) {
+    const long top = position / w->width - row * w->stride_h + w->padding_h;
+    const long left = position % w->width - column * w->stride_w + w->padding_w;
+    return top >= 0 && left >= 0 && top % w->dilation_h == 0 && left % w->dilation_w == 0 &&
+           top / w->dilation_h < w->kernel_h && left / w->dilation_w < w->kernel_w;
+}
+
+/* astray[plane] = 1 if a position of the plane lies outside its window. */
+__kernel void max_pool_astray(const window w, IN(B, positions), __global int *astray, const long base_astray) {
+    const long i = (long)get_global_id(0), windows = w.rows * w.columns;
+    if (i >= w.planes * windows) return;
+    if (!covers(&w, i % windows / w.columns, i % w.columns, (long)RAW_B(positions, base_B + i)))
+        astray[base_astray + i / windows] = 1;
+}
+
+/* O[pixel] = the sum of A over the windows whose position B is the pixel: those that cover it, or in a plane with
+ * positions astray all. */
+__kernel void max_pool_backward(const window w, OUT(O, out), IN(A, in), IN(B, positions), __global const int *astray,
+                                const long base_astray) {
     const long i = (long)get_global_id(0);
     T sum = 0;
     if (i >= w.planes * w.height * w.width) return;
     const long x = i % w.width, y = i / w.width % w.height, plane = i / w.width / w.height;
+    const long first = plane * w.rows * w.columns, pixel = y * w.width + x;
+    if (astray[base_astray + plane]) {
+        for (long at = first; at < first + w.rows * w.columns; ++at)
+            if (RAW_B(positions, base_B + at) == pixel) sum += LOAD_A(in, base_A + at);
+        STORE_O(out, base_O + i, sum);
+        return;
+    }
     for (long ky = 0; ky < w.kernel_h; ++ky)
         for (long kx = 0; kx < w.kernel_w; ++kx) {
             const long top = y + w.padding_h - ky * w.dilation_h, left = x + w.padding_w - kx * w.dilation_w;
             const long row = top / w.stride_h, column = left / w.stride_w;
             if (top < 0 || left < 0 || top % w.stride_h || left % w.stride_w) continue;
             if (row >= w.rows || column >= w.columns) continue;
-            const long at = (plane * w.rows + row) * w.columns + column;
-            if (RAW_B(positions, base_B + at) == y * w.width + x) sum += LOAD_A(in, base_A + at);
+            const long at = first + row * w.columns + column;
+            if (RAW_B(positions, base_B + at) == pixel) sum += LOAD_A(in, base_A + at);
         }
     STORE_O(out, base_O + i, sum);
 }

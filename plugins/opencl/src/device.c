@@ -150,7 +150,7 @@ wick_status *ocl_discover(ocl *self, const char *platform, const char *type) {
 /* ---- the context ---- */
 static cl_int make_device(ocl *self, ocl_device *device) {
     cl_int code, zero = 0;
-    device->queue = self->api.clCreateCommandQueue(self->context, device->id, CL_QUEUE_PROFILING_ENABLE, &code);
+    device->line.queue = self->api.clCreateCommandQueue(self->context, device->id, CL_QUEUE_PROFILING_ENABLE, &code);
     if (code) return code;
     device->fault =
         self->api.clCreateBuffer(self->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof zero, &zero, &code);
@@ -161,8 +161,8 @@ void ocl_forget(ocl *self) {
     for (int i = 0; i < self->device_count; ++i) {
         ocl_device *device = &self->devices[i];
         if (device->fault) self->api.clReleaseMemObject(device->fault);
-        if (device->queue) self->api.clReleaseCommandQueue(device->queue);
-        device->fault = NULL, device->queue = NULL;
+        if (device->line.queue) self->api.clReleaseCommandQueue(device->line.queue);
+        device->fault = NULL, device->line.queue = NULL;
     }
     if (self->context) self->api.clReleaseContext(self->context);
     self->context = NULL;
@@ -211,8 +211,8 @@ wick_status *ocl_device_query(void *instance, int32_t index, wick_device_info *o
 wick_status *ocl_synchronize(void *instance, int32_t index) {
     ocl *self = instance;
     if (!self->context) return NULL;
-    cl_command_queue queue = self->devices[index].queue;
-    cl_int code = self->api.clFinish(queue);
+    ocl_line *line = ocl_line_of(self, index, NULL);
+    cl_int code = ocl_finish(self, line);
     if (code) return ocl_error(self, code, "at or before clFinish");
-    return ocl_check_faults(self, index, queue);
+    return ocl_check_faults(self, index, line->queue);
 }

@@ -50,6 +50,18 @@ uint32_t ocl_dtypes_all(const ocl *self) {
     return self->fp64 ? bits : bits & ~WICK_DTYPE_BIT(WICK_F64);
 }
 
+wick_dtype ocl_class_of(wick_dtype dtype) {
+    if (wick_dtype_is_floating(dtype)) return dtype == WICK_F64 ? WICK_F64 : WICK_F32;
+    return dtype == WICK_U64 ? WICK_U64 : WICK_I64;
+}
+
+bool ocl_is_general(const ocl *self, const ocl_variant *exact, int64_t elements) {
+    if (exact->wide || elements >= self->specialize) return false;
+    bool complex = wick_dtype_is_complex((wick_dtype)exact->compute);
+    for (int k = 0; k < OCL_OPERANDS; ++k) complex = complex || wick_dtype_is_complex((wick_dtype)exact->dtypes[k]);
+    return !complex;
+}
+
 /* The bytes of a kernel argument. */
 typedef struct number {
     size_t bytes;
@@ -66,6 +78,20 @@ typedef struct number {
 
 static double imaginary_of(const wick_value *v) { return v->tag == WICK_TAG_C128 ? v->as.c[1] : 0; }
 
+/* An integer as the dtype holds it, wrapped around; of i64 and u64 all. */
+static int64_t wrapped(wick_dtype dtype, const wick_value *value) {
+    int64_t v = wick_value_as_int(value);
+    switch (dtype) {
+    case WICK_U8: return (uint8_t)v;
+    case WICK_I8: return (int8_t)v;
+    case WICK_I16: return (int16_t)v;
+    case WICK_U16: return (uint16_t)v;
+    case WICK_I32: return (int32_t)v;
+    case WICK_U32: return (uint32_t)v;
+    default: return v;
+    }
+}
+
 static number number_of(wick_dtype dtype, const wick_value *value) {
     switch (dtype) {
     case WICK_C64:
@@ -80,11 +106,16 @@ static number number_of(wick_dtype dtype, const wick_value *value) {
     case WICK_U32: return (number){sizeof(cl_uint), {.u = (cl_uint)wick_value_as_int(value)}};
     case WICK_BOOL:
         return (number){sizeof(cl_int), {.i = value->tag == WICK_TAG_F64 ? value->as.f != 0 : value->as.i != 0}};
-    default: return (number){sizeof(cl_int), {.i = (cl_int)wick_value_as_int(value)}};
+    default: return (number){sizeof(cl_int), {.i = (cl_int)wrapped(dtype, value)}};
     }
 }
 
 void ocl_arg_number(ocl_launch *launch, wick_dtype dtype, const wick_value *value) {
     number n = number_of(dtype, value);
+    if (launch->general && dtype == WICK_BOOL)
+        n = (number){sizeof(cl_long), {.l = n.as.i}};
+    else if (launch->general)
+        n = wick_dtype_is_floating(dtype) ? number_of(ocl_class_of(dtype), value)
+                                          : (number){sizeof(cl_long), {.l = wrapped(dtype, value)}};
     ocl_arg(launch, &n.as, n.bytes);
 }

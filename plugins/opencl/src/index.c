@@ -6,10 +6,13 @@
 
 const ocl_scatter_mode ocl_scatter_modes[] = {OCL_ASSIGN, OCL_ADD, OCL_MULTIPLY};
 
-static const ocl_recipe gather_recipe = {
-    .sources = {ocl_source_index}, .kernels = {"gather"}, .expression = "0\n#define GATHER", .complex = true};
+static const ocl_recipe gather_recipe = {.sources = {ocl_source_index},
+                                         .kernels = {"gather"},
+                                         .expression = "0\n#define GATHER",
+                                         .places = "B",
+                                         .complex = true};
 #define SCATTER_RECIPE(mode) \
-    { .sources = {ocl_source_index}, .kernels = {"scatter"}, .expression = #mode, .kinds = "TTT" }
+    { .sources = {ocl_source_index}, .kernels = {"scatter"}, .expression = #mode, .kinds = "TTT", .places = "B" }
 static const ocl_recipe scatter_recipes[OCL_SCATTERS] = {SCATTER_RECIPE(ASSIGN), SCATTER_RECIPE(ADD),
                                                          SCATTER_RECIPE(MULTIPLY)};
 
@@ -48,7 +51,7 @@ static wick_status *gather(const wick_kernel_call *call, const wick_tensor *inde
     if (!ocl_view_of(&view, out, -1, (const wick_tensor *[]){out, &source.tensor, index}, 3))
         return ocl_view_error(call);
     v.wide = ocl_view_is_wide(&view);
-    WICK_TRY(ocl_begin(&launch, call, &v, 0));
+    WICK_TRY(ocl_begin(&launch, call, &v, 0, out->numel));
     ocl_arg(&launch, &view, sizeof view);
     ocl_arg_tensor(&launch, out), ocl_arg_tensor(&launch, self), ocl_arg_tensor(&launch, index);
     ocl_arg_long(&launch, size), ocl_arg_long(&launch, stride), ocl_arg_fault(&launch);
@@ -93,7 +96,7 @@ static wick_status *scatter(const wick_kernel_call *call, ocl_scatter_mode mode)
     v.wide = ocl_view_is_wide(&view);
     cl_long strides[4] = {along(out, dim, out->strides), along(from, dim, from->strides),
                           along(index, dim, index->strides), 0};
-    WICK_TRY(ocl_begin(&launch, call, &v, 0));
+    WICK_TRY(ocl_begin(&launch, call, &v, 0, index->numel));
     ocl_arg(&launch, &view, sizeof view), ocl_arg_tensor(&launch, out);
     if (src)
         ocl_arg_tensor(&launch, src);

@@ -6,12 +6,13 @@
 enum { MAX_INDICES = 4 };
 
 static const ocl_recipe recipe = {
-    .sources = {ocl_source_index_list}, .kernels = {"index_get", "index_put"}, .complex = true};
+    .sources = {ocl_source_index_list}, .kernels = {"index_get", "index_put"}, .places = "B", .complex = true};
 
 /* `places` of kernels/index_list.cl. */
 typedef struct places {
     cl_long count;
     cl_long sizes[MAX_INDICES], strides[MAX_INDICES], bases[MAX_INDICES];
+    cl_long dtype; /* of the indices */
 } places;
 
 typedef struct plan {
@@ -56,7 +57,7 @@ static void broadcast_indices(plan *p) {
 static void place_indices(plan *p) {
     bool neighbours = p->count > 0 && p->dims[p->count - 1] - p->dims[0] == p->count - 1;
     p->first = neighbours ? p->dims[0] : 0;
-    p->places.count = p->count;
+    p->places.count = p->count, p->places.dtype = p->count ? p->indices[0]->dtype : WICK_DTYPE_NONE;
     for (int k = 0; k < p->count; ++k) {
         const wick_tensor *t = p->indices[k];
         p->places.sizes[k] = p->self->sizes[p->dims[k]], p->places.strides[k] = p->self->strides[p->dims[k]];
@@ -116,7 +117,7 @@ static wick_status *begin(ocl_launch *launch, const plan *p, const wick_kernel_c
     ocl_variant v = {.recipe = &recipe, .compute = out->dtype};
     v.dtypes[0] = out->dtype, v.dtypes[1] = in->dtype, v.dtypes[2] = p->indices[0]->dtype;
     v.wide = p->over.numel > 0 && p->rest.numel > INT32_MAX / p->over.numel - OCL_GROUP;
-    WICK_TRY(ocl_begin(launch, call, &v, kernel));
+    WICK_TRY(ocl_begin(launch, call, &v, kernel, p->over.numel * p->rest.numel));
     ocl_arg(launch, &p->over, sizeof p->over), ocl_arg(launch, &p->rest, sizeof p->rest);
     ocl_arg(launch, &p->places, sizeof p->places);
     ocl_arg_tensor(launch, out), ocl_arg_tensor(launch, in);

@@ -24,7 +24,7 @@ wick_status *ocl_bmm(const wick_kernel_call *call) {
     ocl_launch launch;
     if (out->numel == 0) return NULL;
     strides_of(p.o, out), strides_of(p.a, a), strides_of(p.b, b);
-    WICK_TRY(ocl_begin(&launch, call, &v, 0));
+    WICK_TRY(ocl_begin(&launch, call, &v, 0, p.m * p.n * p.k));
     ocl_arg(&launch, &p, sizeof p);
     ocl_arg_tensor(&launch, out), ocl_arg_tensor(&launch, a), ocl_arg_tensor(&launch, b);
     return ocl_end(&launch, 3, groups, (const size_t[]){SIDE, SIDE, 1});

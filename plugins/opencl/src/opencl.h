@@ -9,13 +9,21 @@
 
 #define OCL_MAX_DEVICES 16
 #define OCL_BUCKETS 256 /* of the cache of programs */
+#define OCL_SPECIALIZE 16384
 
 typedef struct ocl_program ocl_program; /* program.h */
 
+/* A stream. Thread-safe. */
+typedef struct ocl_line {
+    cl_command_queue queue;     /* in order */
+    _Atomic uint64_t submitted; /* counts after every command */
+    _Atomic uint64_t finished;  /* the count before the last wait for all of them */
+} ocl_line;
+
 typedef struct ocl_device {
     cl_device_id id;
-    cl_command_queue queue; /* the default stream; made with the context */
-    cl_mem fault;           /* one cl_int: what a kernel complained about, enum ocl_fault */
+    ocl_line line; /* the default stream; made with the context */
+    cl_mem fault;  /* one cl_int: what a kernel complained about, enum ocl_fault */
 } ocl_device;
 
 typedef struct ocl {
@@ -25,8 +33,9 @@ typedef struct ocl {
     cl_platform_id platform;
     int device_count;
     ocl_device devices[OCL_MAX_DEVICES];
-    bool fp64; /* every device computes in f64 */
-    int run;   /* elements that one item of a strided elementwise kernel computes */
+    bool fp64;          /* every device computes in f64 */
+    int run;            /* elements that one item of a strided elementwise kernel computes */
+    int64_t specialize; /* elements from which on a kernel for exactly these dtypes is worth its compilation */
     char options[512];
     pthread_mutex_t lock; /* of what follows, and of kernel arguments between setting and launching */
     cl_context context;   /* NULL until a device is used for the first time */
@@ -62,10 +71,13 @@ wick_status *ocl_check_faults(ocl *self, int32_t index, cl_command_queue queue);
 /* An error that names the failed function and OpenCL's code. */
 wick_status *ocl_error(const ocl *self, cl_int code, const char *what);
 
-/* The queue that a stream stands for; NULL is the device's default one. */
-static inline cl_command_queue ocl_queue(const ocl *self, int32_t index, void *stream) {
-    return stream ? (cl_command_queue)stream : self->devices[index].queue;
+/* What a stream's handle stands for; NULL is the device's default one. */
+static inline ocl_line *ocl_line_of(ocl *self, int32_t index, void *stream) {
+    return stream ? (ocl_line *)stream : &self->devices[index].line;
 }
+
+/* Waits until the queue is empty. */
+cl_int ocl_finish(ocl *self, ocl_line *line);
 
 /* ---- interfaces: memory.c, stream.c ---- */
 extern const wick_memory_interface ocl_memory;

@@ -43,6 +43,7 @@ static wick_status *fill(ocl *self, const wick_config *config) {
     const char *platform = host->config_string(config, "platform", "");
     const char *type = host->config_string(config, "type", "any");
     WICK_TRY(read_text(self, config, "device", "opencl", self->device_name, sizeof self->device_name));
+    WICK_TRY(host->config_int(config, "specialize", OCL_SPECIALIZE, &self->specialize));
     WICK_TRY(read_text(self, config, "build_options", "", self->options, sizeof self->options));
     WICK_TRY(ocl_api_open(&self->api, host, library));
     WICK_TRY(ocl_discover(self, platform, type));

@@ -18,8 +18,16 @@
 #define PART1(id, n, classes_, out, in1, ...) MAP1(id, NULL, n, classes_, out, in1, __VA_ARGS__)
 #define PART2(id, n, classes_, out, in1, in2, ...) MAP2(id, NULL, n, classes_, out, in1, in2, __VA_ARGS__)
 #define PART3(id, n, classes_, out, in1, in2, in3, ...) MAP3(id, NULL, n, classes_, out, in1, in2, in3, __VA_ARGS__)
+/* Without the functions, which some types lack. */
+#define PLAIN(kinds_, nscalars_, text)                                                                            \
+    {                                                                                                             \
+        .sources = {ocl_source_pointwise}, .kernels = {"linear", "strided"}, .expression = text, .kinds = kinds_, \
+        .scalars = nscalars_, .complex = true                                                                     \
+    }
 const ocl_expression ocl_expressions[] = {
 #include <wick/sdk/pointwise.inc>
+    {PLAIN("TT", 0, "a"), NULL, "RIBC", 1},
+    {PLAIN("T", 1, "s0"), NULL, "RIB", 0},
 };
 const int ocl_expression_count = sizeof ocl_expressions / sizeof ocl_expressions[0];
 
@@ -32,8 +40,15 @@ const int ocl_expression_count = sizeof ocl_expressions / sizeof ocl_expressions
 #define PART3(id, ...) AT_##id,
 enum {
 #include <wick/sdk/pointwise.inc>
-    AT_COUNT
+    AT_identity,
+    AT_number
 };
+
+static const ocl_recipe group_recipe = {
+    .sources = {ocl_source_general},
+    .kernels = {"k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8", "k9", "k10", "k11", "k12", "k13", "k14", "k15"},
+    .math = true,
+    .group = true};
 
 /* ---- which expressions OpenCL can compute ---- */
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
@@ -60,6 +75,13 @@ uint32_t ocl_expression_dtypes(const ocl *self, const ocl_expression *e) {
         if (strchr(e->classes, 'B')) bits |= WICK_DTYPE_BIT(WICK_BOOL);
     }
     return bits & ocl_dtypes_all(self);
+}
+
+bool ocl_expression_has_class(const ocl *self, const ocl_expression *e, wick_dtype class_dtype) {
+    uint32_t bits = ocl_expression_dtypes(self, e);
+    for (int d = 1; d < WICK_DTYPE_COUNT; ++d)
+        if (bits >> d & 1 && ocl_class_of((wick_dtype)d) == class_dtype) return true;
+    return false;
 }
 
 /* ---- numbers that live on the host ---- */
@@ -97,10 +119,45 @@ static void arg_operand(const job *j, ocl_launch *launch, int k) {
     ocl_arg_tensor(launch, &t);
 }
 
+/* Array, base and dtype; of an input the number too, which counts if the dtype is 0. */
+static void arg_general(const job *j, ocl_launch *launch, int k) {
+    wick_value value = wick_value_int(0);
+    bool number = j->variant.numbers >> k & 1;
+    wick_tensor t = *j->operands[number ? 0 : k];
+    if (number) t.dtype = WICK_U8, value = number_of(j->operands[k]);
+    t.offset += number ? 0 : j->bases[k];
+    ocl_arg_array(launch, &t), ocl_arg_int(launch, number ? WICK_DTYPE_NONE : t.dtype);
+    if (k > 0) ocl_arg_number(launch, j->compute, &value);
+}
+
+static wick_status *launch_general(const job *j, const ocl_view *view) {
+    enum { SCALARS = 4 };
+    const wick_value zero = wick_value_int(0);
+    int at = (int)(j->e - ocl_expressions);
+    ocl_variant v = {.recipe = &group_recipe, .compute = (uint8_t)ocl_class_of(j->compute), .general = 1};
+    ocl_launch launch;
+    v.dtypes[0] = v.compute, v.numbers = (uint8_t)(at / OCL_MAX_KERNELS);
+    WICK_TRY(ocl_check_dtypes(j->call, &j->variant));
+    WICK_TRY(ocl_begin_variant(&launch, j->call, &v, at % OCL_MAX_KERNELS));
+    ocl_arg(&launch, view, sizeof *view), ocl_arg_int(&launch, j->compute);
+    for (int k = 0; k <= j->e->inputs; ++k) arg_general(j, &launch, k);
+    for (int s = 0; s < SCALARS; ++s)
+        ocl_arg_number(&launch, j->compute, s < j->e->recipe.scalars ? &j->scalars[s] : &zero);
+    return ocl_end_items(&launch, view->numel);
+}
+
+/* Of those in the table: groups have no others. */
+static bool is_general(const job *j, int64_t elements) {
+    bool listed = j->e >= ocl_expressions && j->e < ocl_expressions + ocl_expression_count;
+    return listed && ocl_is_general(ocl_of(j->call), &j->variant, elements);
+}
+
 static wick_status *launch_view(job *j, const ocl_view *view, bool linear) {
     ocl_launch launch;
     j->variant.wide = ocl_view_is_wide(view);
-    WICK_TRY(ocl_begin(&launch, j->call, &j->variant, linear ? 0 : 1));
+    if (is_general(j, view->numel)) return launch_general(j, view);
+    WICK_TRY(ocl_check_dtypes(j->call, &j->variant));
+    WICK_TRY(ocl_begin_variant(&launch, j->call, &j->variant, linear ? 0 : 1));
     if (linear)
         ocl_arg_long(&launch, view->numel);
     else
@@ -175,14 +232,6 @@ static wick_status *run(const wick_kernel_call *call, const ocl_expression *e) {
 wick_status *ocl_pointwise(const wick_kernel_call *call) { return run(call, call->data); }
 
 /* ---- kernels that choose an expression ---- */
-/* Without the functions, which some types lack. */
-#define PLAIN(kinds_, nscalars_, text)                                                                            \
-    {                                                                                                             \
-        .sources = {ocl_source_pointwise}, .kernels = {"linear", "strided"}, .expression = text, .kinds = kinds_, \
-        .scalars = nscalars_, .complex = true                                                                     \
-    }
-static const ocl_expression identity = {PLAIN("TT", 0, "a"), NULL, "RIBC", 1};
-static const ocl_expression number = {PLAIN("T", 1, "s0"), NULL, "RIB", 0};
 static const ocl_expression real_part = {PLAIN("TT", 0, "a.x"), NULL, "C", 1};
 static const ocl_expression as_c64 = {PLAIN("TT", 0, "(float2)((float)a, 0)"), NULL, "RIB", 1};
 static const ocl_expression as_c128 = {PLAIN("TT", 0, "(double2)((double)a, 0)"), NULL, "RIB", 1};
@@ -197,7 +246,7 @@ static wick_dtype opaque(wick_dtype dtype) {
 
 /* The expression that converts between two dtypes; storing does the rest. */
 static const ocl_expression *conversion(wick_dtype to, wick_dtype from) {
-    if (wick_dtype_is_complex(to) == wick_dtype_is_complex(from)) return &identity;
+    if (wick_dtype_is_complex(to) == wick_dtype_is_complex(from)) return &ocl_expressions[AT_identity];
     return wick_dtype_is_complex(from) ? &real_part : to == WICK_C64 ? &as_c64 : &as_c128;
 }
 
@@ -216,7 +265,7 @@ wick_status *ocl_copy(const wick_kernel_call *call) {
 /* (self, value) */
 wick_status *ocl_fill(const wick_kernel_call *call) {
     const wick_tensor *out = wick_out_tensor(call, 0);
-    return ocl_pointwise_run(call, &number, wick_tensor_dtype(out), &out, &call->values[1]);
+    return ocl_pointwise_run(call, &ocl_expressions[AT_number], wick_tensor_dtype(out), &out, &call->values[1]);
 }
 
 /* (self, other, *, str? rounding_mode) */
@@ -236,7 +285,7 @@ wick_status *ocl_pow_scalar(const wick_kernel_call *call) {
 
 wick_status *ocl_conjugate(const wick_kernel_call *call) {
     bool complex = wick_dtype_is_complex(wick_tensor_dtype(wick_arg_tensor(call, 0)));
-    return run(call, complex ? &conjugate : &identity);
+    return run(call, complex ? &conjugate : &ocl_expressions[AT_identity]);
 }
 
 wick_status *ocl_bitwise_not(const wick_kernel_call *call) {

@@ -11,11 +11,15 @@ typedef struct ocl_expression {
     int inputs;
 } ocl_expression;
 
-/* The list, in the order of pointwise.inc. */
+/* The list, in the order of pointwise.inc, then copying and filling. In general variants groups of OCL_MAX_KERNELS
+ * neighbours share a program. */
 extern const ocl_expression ocl_expressions[];
 extern const int ocl_expression_count;
 /* Bits of the compute dtypes for which the expression holds and all its functions are known; 0: none. */
 uint32_t ocl_expression_dtypes(const ocl *self, const ocl_expression *e);
+
+/* True if the expression holds for a class of ocl_class_of. */
+bool ocl_expression_has_class(const ocl *self, const ocl_expression *e, wick_dtype class_dtype);
 
 /* Runs `call->data`, an ocl_expression: tensors first, then its scalars. */
 wick_status *ocl_pointwise(const wick_kernel_call *call);

@@ -34,7 +34,9 @@ static wick_status *draw(const wick_kernel_call *call, const drawing *d) {
     if (d->chances) v.dtypes[1] = d->chances->dtype;
     if (!ocl_view_of(&view, out, -1, tensors, d->chances ? 2 : 1)) return ocl_view_error(call);
     v.wide = ocl_view_is_wide(&view);
-    WICK_TRY(ocl_begin(&launch, call, &v, 0));
+    /* chances are read as T, which must hold them */
+    bool holds = !d->chances || ocl_class_of(wick_tensor_dtype(d->chances)) == ocl_class_of(wick_tensor_dtype(out));
+    WICK_TRY(ocl_begin(&launch, call, &v, 0, holds ? out->numel : INT64_MAX));
     ocl_arg(&launch, &view, sizeof view), ocl_arg_tensor(&launch, out);
     if (d->chances) ocl_arg_tensor(&launch, d->chances);
     ocl_arg(&launch, &call->philox->seed, sizeof(cl_ulong)), ocl_arg(&launch, &call->philox->offset, sizeof(cl_ulong));

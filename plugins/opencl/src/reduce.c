@@ -9,7 +9,7 @@ const ocl_fold ocl_folds[] = {OCL_SUM, OCL_PRODUCT, OCL_MAXIMUM, OCL_MINIMUM, OC
 static const ocl_recipe fold_recipes[OCL_FOLDS] = {RECIPE(SUM),     RECIPE(PRODUCT), RECIPE(MAXIMUM),
                                                    RECIPE(MINIMUM), RECIPE(ANY),     RECIPE(ALL)};
 #define INDEX_RECIPE(kind) \
-    { .sources = {ocl_source_reduce}, .kernels = {"index_lines", "index_fold"}, .expression = #kind }
+    { .sources = {ocl_source_reduce}, .kernels = {"index_lines", "index_fold"}, .expression = #kind, .places = "O" }
 static const ocl_recipe index_recipes[OCL_FOLDS] = {
     [OCL_MAXIMUM] = INDEX_RECIPE(MAXIMUM), [OCL_MINIMUM] = INDEX_RECIPE(MINIMUM)};
 
@@ -68,12 +68,12 @@ static wick_status *reduce(const wick_kernel_call *call, const wick_value *dims)
     bool reduced[WICK_MAX_DIMS];
     shape s;
     ocl_launch launch;
-    v.compute = kind <= OCL_PRODUCT ? out->dtype : kind <= OCL_MINIMUM ? in->dtype : WICK_BOOL;
+    v.compute = kind <= OCL_PRODUCT ? out->dtype : in->dtype;
     reduced_dims(dims, in->ndim, reduced);
     if (!make_shape(&s, reduced, in, &out, 1)) return ocl_view_error(call);
     v.wide = ocl_view_is_wide(&s.kept) || ocl_view_is_wide(&s.over);
     bool lines = by_lines(&s);
-    WICK_TRY(ocl_begin(&launch, call, &v, lines ? 0 : 1));
+    WICK_TRY(ocl_begin(&launch, call, &v, lines ? 0 : 1, in->numel));
     ocl_arg(&launch, &s.kept, sizeof s.kept), ocl_arg(&launch, &s.over, sizeof s.over);
     ocl_arg_tensor(&launch, out), ocl_arg_tensor(&launch, in);
     return end(&launch, &s, lines);
@@ -99,7 +99,7 @@ static wick_status *index_reduce(const wick_kernel_call *call, ocl_fold kind, co
     if (!make_shape(&s, reduced, in, outs, 2)) return ocl_view_error(call);
     v.wide = ocl_view_is_wide(&s.kept) || ocl_view_is_wide(&s.over);
     bool lines = by_lines(&s);
-    WICK_TRY(ocl_begin(&launch, call, &v, lines ? 0 : 1));
+    WICK_TRY(ocl_begin(&launch, call, &v, lines ? 0 : 1, in->numel));
     ocl_arg(&launch, &s.kept, sizeof s.kept), ocl_arg(&launch, &s.over, sizeof s.over);
     ocl_arg_tensor(&launch, positions), ocl_arg_tensor(&launch, in), ocl_arg_tensor(&launch, outs[1]);
     ocl_arg_int(&launch, values != NULL);

@@ -17,7 +17,7 @@ wick_status *ocl_arange(const wick_kernel_call *call) {
     ocl_launch launch;
     if (!ocl_view_of(&view, out, -1, &out, 1)) return ocl_view_error(call);
     v.wide = ocl_view_is_wide(&view);
-    WICK_TRY(ocl_begin(&launch, call, &v, 0));
+    WICK_TRY(ocl_begin(&launch, call, &v, 0, out->numel));
     ocl_arg(&launch, &view, sizeof view), ocl_arg_tensor(&launch, out);
     ocl_arg_number(&launch, compute, &call->values[0]), ocl_arg_number(&launch, compute, &call->values[2]);
     return ocl_end_items(&launch, view.numel);
@@ -26,12 +26,12 @@ wick_status *ocl_arange(const wick_kernel_call *call) {
 /* (self, diagonal) */
 static wick_status *triangle(const wick_kernel_call *call, int kind) {
     const wick_tensor *in = wick_arg_tensor(call, 0), *out = wick_out_tensor(call, 0), *both[] = {out, in};
-    ocl_variant v = {.recipe = &recipes[kind], .dtypes = {out->dtype, in->dtype}};
+    ocl_variant v = {.recipe = &recipes[kind], .compute = out->dtype, .dtypes = {out->dtype, in->dtype}};
     ocl_view view;
     ocl_launch launch;
     if (!ocl_view_of(&view, out, -1, both, 2)) return ocl_view_error(call);
     v.wide = ocl_view_is_wide(&view);
-    WICK_TRY(ocl_begin(&launch, call, &v, 0));
+    WICK_TRY(ocl_begin(&launch, call, &v, 0, out->numel));
     ocl_arg(&launch, &view, sizeof view), ocl_arg_tensor(&launch, out), ocl_arg_tensor(&launch, in);
     ocl_arg_long(&launch, out->sizes[out->ndim - 2]), ocl_arg_long(&launch, out->sizes[out->ndim - 1]);
     ocl_arg_long(&launch, wick_value_as_int(&call->values[1]));
@@ -53,7 +53,7 @@ static wick_status *scan(const wick_kernel_call *call, int kind) {
     if (in->ndim > 0) count = in->sizes[dim], strides[0] = out->strides[dim], strides[1] = in->strides[dim];
     if (!ocl_view_of(&view, out, dim, both, 2)) return ocl_view_error(call);
     v.wide = ocl_view_is_wide(&view);
-    WICK_TRY(ocl_begin(&launch, call, &v, 0));
+    WICK_TRY(ocl_begin(&launch, call, &v, 0, out->numel));
     ocl_arg(&launch, &view, sizeof view), ocl_arg_tensor(&launch, out), ocl_arg_tensor(&launch, in);
     ocl_arg_long(&launch, count), ocl_arg(&launch, strides, sizeof strides);
     return ocl_end_items(&launch, view.numel);

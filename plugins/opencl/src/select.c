@@ -3,9 +3,10 @@
 
 enum { MAX_CHUNKS = 1024, MIN_STRETCH = 64 };
 
-static const ocl_recipe sort_recipe = {.sources = {ocl_source_select}, .kernels = {"sort"}, .expression = "0"};
+static const ocl_recipe sort_recipe = {
+    .sources = {ocl_source_select}, .kernels = {"sort"}, .expression = "0", .places = "B"};
 static const ocl_recipe nonzero_recipe = {
-    .sources = {ocl_source_select}, .kernels = {"count_nonzero", "write_nonzero"}, .expression = "1"};
+    .sources = {ocl_source_select}, .kernels = {"count_nonzero", "write_nonzero"}, .expression = "1", .places = "O"};
 
 /* ---- sort ---- */
 /* (self, stable, dim, descending) -> (values, positions) */
@@ -21,7 +22,7 @@ wick_status *ocl_sort(const wick_kernel_call *call) {
     if (in->ndim) strides[0] = in->strides[dim], strides[1] = values->strides[dim], strides[2] = at->strides[dim];
     if (!ocl_view_of(&lines, in, dim, (const wick_tensor *[]){in, values, at}, 3)) return ocl_view_error(call);
     v.wide = ocl_view_is_wide(&lines);
-    WICK_TRY(ocl_begin(&launch, call, &v, 0));
+    WICK_TRY(ocl_begin(&launch, call, &v, 0, in->numel));
     ocl_arg(&launch, &lines, sizeof lines), ocl_arg_long(&launch, count), ocl_arg(&launch, strides, sizeof strides);
     ocl_arg_tensor(&launch, values), ocl_arg_tensor(&launch, in), ocl_arg_tensor(&launch, at);
     ocl_arg_int(&launch, call->values[3].as.i != 0);
@@ -45,7 +46,7 @@ typedef struct search {
 
 static wick_status *begin(const search *s, const wick_kernel_call *call, ocl_launch *launch, int kernel) {
     cl_mem handle = s->counts.handle;
-    WICK_TRY(ocl_begin(launch, call, &s->variant, kernel));
+    WICK_TRY(ocl_begin(launch, call, &s->variant, kernel, s->in->numel));
     ocl_arg(launch, &s->view, sizeof s->view), ocl_arg_long(launch, s->stretch), ocl_arg_tensor(launch, s->in);
     ocl_arg(launch, &handle, sizeof handle);
     ocl_arg_long(launch, (int64_t)(s->counts.offset_bytes / sizeof(cl_long)));
@@ -84,7 +85,7 @@ static wick_status *write_rows(const search *s, const wick_kernel_call *call) {
 wick_status *ocl_nonzero(const wick_kernel_call *call) {
     search s = {.in = wick_arg_tensor(call, 0), .variant = {.recipe = &nonzero_recipe}};
     int64_t numel = s.in->numel, total = 0;
-    s.variant.dtypes[0] = WICK_I64, s.variant.dtypes[1] = s.in->dtype;
+    s.variant.dtypes[0] = WICK_I64, s.variant.dtypes[1] = s.variant.compute = s.in->dtype;
     if (s.in->ndim > OCL_DIMS || !ocl_view_of(&s.view, s.in, -1, &s.in, 1)) return ocl_view_error(call);
     s.variant.wide = ocl_view_is_wide(&s.view);
     if (numel > 0) {

@@ -6,22 +6,37 @@ static wick_status *stream_create(void *instance, int32_t index, int32_t priorit
     ocl *self = instance;
     cl_int code;
     WICK_TRY(ocl_ready(self));
-    *out = self->api.clCreateCommandQueue(self->context, self->devices[index].id, CL_QUEUE_PROFILING_ENABLE, &code);
-    return code ? ocl_error(self, code, "clCreateCommandQueue") : NULL;
+    ocl_line *line = self->host->allocate(self->registrar, sizeof *line);
+    if (!line) return WICK_HOST_ERROR(self->host, WICK_OUT_OF_MEMORY, "opencl: no memory for a stream");
+    *line = (ocl_line){.queue = NULL};
+    line->queue =
+        self->api.clCreateCommandQueue(self->context, self->devices[index].id, CL_QUEUE_PROFILING_ENABLE, &code);
+    if (!code) return *out = line, NULL;
+    self->host->free(self->registrar, line);
+    return ocl_error(self, code, "clCreateCommandQueue");
 }
 
 static void stream_destroy(void *instance, int32_t index, void *stream) {
     const ocl *self = instance;
-    self->api.clReleaseCommandQueue(stream);
+    ocl_line *line = stream;
+    self->api.clReleaseCommandQueue(line->queue);
+    self->host->free(self->registrar, line);
+}
+
+cl_int ocl_finish(ocl *self, ocl_line *line) {
+    uint64_t submitted = line->submitted;
+    cl_int code = self->api.clFinish(line->queue);
+    if (!code) line->finished = submitted;
+    return code;
 }
 
 static wick_status *stream_synchronize(void *instance, int32_t index, void *stream) {
     ocl *self = instance;
     WICK_TRY(ocl_ready(self));
-    cl_command_queue queue = ocl_queue(self, index, stream);
-    cl_int code = self->api.clFinish(queue);
+    ocl_line *line = ocl_line_of(self, index, stream);
+    cl_int code = ocl_finish(self, line);
     if (code) return ocl_error(self, code, "at or before clFinish");
-    return ocl_check_faults(self, index, queue);
+    return ocl_check_faults(self, index, line->queue);
 }
 
 /* True if the mark has been passed; an error of the work before it is a negative status of OpenCL's. */
@@ -39,11 +54,15 @@ static cl_int mark_queue(const ocl *self, cl_command_queue queue, cl_event *out)
     return code ? code : self->api.clFlush(queue);
 }
 
+/* A marker in an empty queue is not passed at once: that nothing came after the last wait is known without one. */
 static wick_status *stream_query(void *instance, int32_t index, void *stream, bool *out_idle) {
     ocl *self = instance;
     cl_event mark;
     WICK_TRY(ocl_ready(self));
-    cl_int code = mark_queue(self, ocl_queue(self, index, stream), &mark);
+    ocl_line *line = ocl_line_of(self, index, stream);
+    *out_idle = line->submitted == line->finished;
+    if (*out_idle) return NULL;
+    cl_int code = mark_queue(self, line->queue, &mark);
     if (code) return ocl_error(self, code, "clEnqueueMarkerWithWaitList");
     wick_status *status = passed(self, mark, out_idle);
     self->api.clReleaseEvent(mark);
@@ -87,7 +106,7 @@ static wick_status *event_record(void *instance, int32_t index, void *handle, vo
     event *e = handle;
     cl_event mark;
     WICK_TRY(ocl_ready(self));
-    cl_int code = mark_queue(self, ocl_queue(self, index, stream), &mark);
+    cl_int code = mark_queue(self, ocl_line_of(self, index, stream)->queue, &mark);
     if (code) return ocl_error(self, code, "clEnqueueMarkerWithWaitList");
     forget_mark(self, e);
     e->mark = mark;
@@ -95,10 +114,12 @@ static wick_status *event_record(void *instance, int32_t index, void *handle, vo
 }
 
 static wick_status *event_wait(void *instance, int32_t index, void *handle, void *stream) {
-    const ocl *self = instance;
+    ocl *self = instance;
     const event *e = handle;
+    ocl_line *line = ocl_line_of(self, index, stream);
     if (!e->mark) return NULL;
-    cl_int code = self->api.clEnqueueBarrierWithWaitList(ocl_queue(self, index, stream), 1, &e->mark, NULL);
+    cl_int code = self->api.clEnqueueBarrierWithWaitList(line->queue, 1, &e->mark, NULL);
+    ++line->submitted;
     return code ? ocl_error(self, code, "clEnqueueBarrierWithWaitList") : NULL;
 }
 

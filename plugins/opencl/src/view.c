@@ -28,13 +28,18 @@ bool ocl_view_push(ocl_view *view, int64_t size, const int64_t *strides, int n) 
     return true;
 }
 
+/* 0 where the tensor is broadcast: it lacks dimension d (which is negative) or has one element there. */
+static int64_t stride_in(const wick_tensor *t, int d, int64_t size) {
+    return d < 0 || (t->sizes[d] == 1 && size != 1) ? 0 : t->strides[d];
+}
+
 bool ocl_view_of(ocl_view *view, const wick_tensor *shape, int skip, const wick_tensor *const *tensors, int n) {
     int64_t strides[OCL_VIEW_OPERANDS];
     ocl_view_clear(view);
     for (int d = shape->ndim - 1; d >= 0; --d) {
         if (d == skip) continue;
         for (int k = 0; k < n; ++k)
-            strides[k] = tensors[k]->sizes[d] == 1 && shape->sizes[d] != 1 ? 0 : tensors[k]->strides[d];
+            strides[k] = stride_in(tensors[k], d - (shape->ndim - tensors[k]->ndim), shape->sizes[d]);
         if (!ocl_view_push(view, shape->sizes[d], strides, n)) return false;
     }
     return true;

@@ -18,8 +18,9 @@ void ocl_view_clear(ocl_view *view);
 /* Adds an outer dimension, with a stride for each of `n` operands; one that continues the last for all is merged.
  * False if there are too many. */
 bool ocl_view_push(ocl_view *view, int64_t size, const int64_t *strides, int n);
-/* The dimensions of `shape` in row-major order, with the strides of n tensors of as many dimensions (a size of 1 in a
- * tensor is broadcast). `skip`, if not -1, is a dimension that is left out. */
+/* The dimensions of `shape` in row-major order, with the strides of n tensors; a dimension that a tensor lacks, or in
+ * which it has one element, is broadcast. `skip`, if not -1, is a dimension that is left out. False if there are too
+ * many. */
 bool ocl_view_of(ocl_view *view, const wick_tensor *shape, int skip, const wick_tensor *const *tensors, int n);
 /* True if positions need more than 31 bits. */
 bool ocl_view_is_wide(const ocl_view *view);

@@ -3,8 +3,11 @@
 
 static const ocl_recipe columns_recipe = {
     .sources = {ocl_source_window}, .kernels = {"im2col", "col2im"}, .expression = "0"};
-static const ocl_recipe pool_recipe = {
-    .sources = {ocl_source_window}, .kernels = {"max_pool", "max_pool_backward"}, .expression = "1"};
+enum { POOL, POOL_BACKWARD, POOL_ASTRAY };
+static const ocl_recipe pool_recipe = {.sources = {ocl_source_window},
+                                       .kernels = {"max_pool", "max_pool_backward", "max_pool_astray"},
+                                       .expression = "1",
+                                       .places = "B"};
 
 /* `window` of kernels/window.cl; kernel, stride, padding and dilation as (height, width). */
 typedef struct window {
@@ -42,7 +45,7 @@ static wick_status *run_columns(const wick_kernel_call *call, const window *w, i
     const wick_tensor *in = wick_arg_tensor(call, 0), *out = wick_out_tensor(call, 0);
     ocl_variant v = {.recipe = &columns_recipe, .compute = out->dtype, .dtypes = {out->dtype, in->dtype}};
     ocl_launch launch;
-    WICK_TRY(ocl_begin(&launch, call, &v, kernel));
+    WICK_TRY(ocl_begin(&launch, call, &v, kernel, out->numel));
     ocl_arg(&launch, w, sizeof *w);
     ocl_arg_tensor(&launch, out), ocl_arg_tensor(&launch, in);
     return ocl_end_items(&launch, out->numel);
@@ -73,28 +76,68 @@ static void read_pool(window *w, const wick_kernel_call *call, int first, const 
     w->rows = pooled->sizes[pooled->ndim - 2], w->columns = pooled->sizes[pooled->ndim - 1];
 }
 
-static wick_status *run_pool(const wick_kernel_call *call, const window *w, int kernel, const wick_tensor *out,
-                             const wick_tensor *in, const wick_tensor *at) {
-    ocl_variant v = {.recipe = &pool_recipe, .compute = out->dtype, .dtypes = {out->dtype, in->dtype, at->dtype}};
-    ocl_launch launch;
-    WICK_TRY(ocl_begin(&launch, call, &v, kernel));
-    ocl_arg(&launch, w, sizeof *w);
-    ocl_arg_tensor(&launch, out), ocl_arg_tensor(&launch, in), ocl_arg_tensor(&launch, at);
-    return ocl_end_items(&launch, out->numel);
+static ocl_variant pool_variant(const wick_tensor *out, const wick_tensor *in, const wick_tensor *at) {
+    return (ocl_variant){.recipe = &pool_recipe, .compute = out->dtype, .dtypes = {out->dtype, in->dtype, at->dtype}};
 }
 
 /* (self, kernel, stride, padding, dilation, ceil_mode) -> (values, positions) */
 wick_status *ocl_max_pool2d(const wick_kernel_call *call) {
-    const wick_tensor *in = wick_arg_tensor(call, 0), *out = wick_out_tensor(call, 0);
+    const wick_tensor *in = wick_arg_tensor(call, 0), *out = wick_out_tensor(call, 0), *at = wick_out_tensor(call, 1);
+    ocl_variant v = pool_variant(out, in, at);
+    ocl_launch launch;
     window w;
     read_pool(&w, call, 1, in, out);
-    return run_pool(call, &w, 0, out, in, wick_out_tensor(call, 1));
+    WICK_TRY(ocl_begin(&launch, call, &v, POOL, out->numel));
+    ocl_arg(&launch, &w, sizeof w);
+    ocl_arg_tensor(&launch, out), ocl_arg_tensor(&launch, in), ocl_arg_tensor(&launch, at);
+    return ocl_end_items(&launch, out->numel);
+}
+
+/* ---- its gradient ---- */
+typedef struct backward {
+    const wick_kernel_call *call;
+    window w;
+    ocl_variant variant;
+    const wick_tensor *grad, *at, *out;
+    wick_memory astray; /* scratch: a cl_int a plane, whether a position lies outside its window */
+} backward;
+
+static void arg_astray(ocl_launch *launch, const backward *b) {
+    cl_mem handle = b->astray.handle;
+    ocl_arg(launch, &handle, sizeof handle);
+    ocl_arg_long(launch, (int64_t)(b->astray.offset_bytes / sizeof(cl_int)));
+}
+
+static wick_status *find_astray(const backward *b) {
+    const wick_kernel_call *call = b->call;
+    ocl *self = ocl_of(call);
+    ocl_line *line = ocl_line_of(self, call->device.index, call->stream);
+    cl_int zero = 0;
+    ocl_launch launch;
+    cl_int code =
+        self->api.clEnqueueFillBuffer(line->queue, b->astray.handle, &zero, sizeof zero, b->astray.offset_bytes,
+                                      (size_t)b->w.planes * sizeof zero, 0, NULL, NULL);
+    ++line->submitted;
+    if (code) return ocl_error(self, code, "clEnqueueFillBuffer");
+    WICK_TRY(ocl_begin(&launch, call, &b->variant, POOL_ASTRAY, b->out->numel));
+    ocl_arg(&launch, &b->w, sizeof b->w), ocl_arg_tensor(&launch, b->at);
+    arg_astray(&launch, b);
+    return ocl_end_items(&launch, b->grad->numel);
 }
 
 /* (grad_output, self, kernel, stride, padding, dilation, ceil_mode, indices) */
 wick_status *ocl_max_pool2d_backward(const wick_kernel_call *call) {
-    const wick_tensor *grad = wick_arg_tensor(call, 0), *out = wick_out_tensor(call, 0);
-    window w;
-    read_pool(&w, call, 2, out, grad);
-    return run_pool(call, &w, 1, out, grad, wick_arg_tensor(call, 7));
+    backward b = {.call = call, .grad = wick_arg_tensor(call, 0), .at = wick_arg_tensor(call, 7)};
+    ocl_launch launch;
+    b.out = wick_out_tensor(call, 0);
+    b.variant = pool_variant(b.out, b.grad, b.at);
+    if (b.out->numel == 0) return NULL;
+    read_pool(&b.w, call, 2, b.out, b.grad);
+    WICK_TRY(call->host->device_workspace(call, (uint64_t)b.w.planes * sizeof(cl_int), &b.astray));
+    WICK_TRY(find_astray(&b));
+    WICK_TRY(ocl_begin(&launch, call, &b.variant, POOL_BACKWARD, b.out->numel));
+    ocl_arg(&launch, &b.w, sizeof b.w);
+    ocl_arg_tensor(&launch, b.out), ocl_arg_tensor(&launch, b.grad), ocl_arg_tensor(&launch, b.at);
+    arg_astray(&launch, &b);
+    return ocl_end_items(&launch, b.out->numel);
 }
