@@ -38,9 +38,10 @@ static wick_status *no_promotion(const op_entry *op, const wick_tensor *t) {
                       wick_dtype_name((wick_dtype)t->dtype));
 }
 
+/* What the results are written to has no say. */
 static wick_status *result_type_of(const op_entry *op, const wick_value *args, wick_dtype floating, wick_dtype *out) {
     result_type r = {0, 0, 0};
-    for (int k = 0; k < op->tensor_arg_count; ++k) {
+    for (int k = 0; k < op->tensor_arg_count && op->tensor_args[k] < op->base_nargs; ++k) {
         const wick_tensor *t = arg_tensor(args, op->tensor_args[k]);
         if (t && !see(&r, t, floating)) return no_promotion(op, t);
     }

@@ -141,6 +141,15 @@ static void test_out_casts(void **state) {
     assert_failed("result type f64 can't be cast to the desired output type i64");
 }
 
+/* What the result is written to has no say in the dtype that is computed in. */
+static void test_out_does_not_promote(void **state) {
+    wick_tensor *a = wick_to_dtype(C, T(200), WICK_U8, NULL), *b = wick_to_dtype(C, T(100), WICK_U8, NULL);
+    ASSERT_VALUES(wick_add_out(C, a, b, wick_to_dtype(C, T(0), WICK_I64, NULL), NULL), 44);
+    ASSERT_VALUES(CALL("bucketize.Tensor_out", V(T(2)), V(T(1, 3)), wick_value_bool(false), wick_value_bool(false),
+                       V(wick_to_dtype(C, T(0), WICK_I64, NULL))),
+                  1);
+}
+
 static void test_out_of_several_returns(void **state) {
     wick_tensor *values = T(0), *indices = wick_to_dtype(C, T(0), WICK_I64, NULL);
     wick_value args[] = {V(MATRIX(2, 2, 1, 5, 7, 3)), INT(1), wick_value_bool(false), V(values), V(indices)}, rets[2];
@@ -272,6 +281,7 @@ int main(void) {
         CASE(test_inplace_keeps_the_dtype),
         CASE(test_out_is_resized),
         CASE(test_out_casts),
+        CASE(test_out_does_not_promote),
         CASE(test_out_of_several_returns),
         CASE(test_writing_to_overlapping_memory_fails),
         CASE(test_inputs_that_share_the_outputs_memory),

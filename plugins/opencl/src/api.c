@@ -12,7 +12,8 @@ static const char *const symbol_names[] = {
 wick_status *ocl_api_open(ocl_api *api, const wick_host *host, const char *path) {
     enum { COUNT = sizeof symbol_names / sizeof symbol_names[0] };
     _Static_assert(sizeof(ocl_api) == (COUNT + 1) * sizeof(void *), "the table holds function pointers only");
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL), *functions[COUNT];
+    /* It stays in the process: the library keeps its list of platforms, and they their threads, until the end. */
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE), *functions[COUNT];
     if (!library) return WICK_HOST_ERROR(host, WICK_UNAVAILABLE, "no OpenCL library: %s", dlerror());
     for (int i = 0; i < COUNT; ++i) {
         functions[i] = dlsym(library, symbol_names[i]);
