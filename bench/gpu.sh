@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds wick with its CUDA plugin on the GPU machine in a scratch folder, checks it and runs a smoke test, in one call under
-# six minutes. Usage: bench/gpu.sh [build|info|parity|train]...   (default: all, in that order)
+# six minutes. Usage: bench/gpu.sh [build|info|parity|train|check|bench]...   (default: the first four)
 #
 #   WICK_GPU_DEPS=DIR    unpacked packages that the machine lacks (inih, libzip, jansson, zlib, pkg-config): a root with
 #                        usr/ in it, or a prefix with include/ and lib/
@@ -63,7 +63,7 @@ step_build() {
     cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DWICK_CUDA=ON -DWICK_TESTS=ON \
         -DWICK_CUDA_ARCHITECTURES="${arch:-90}" >"$out/configure.log" 2>&1 ||
         { tail -20 "$out/configure.log"; die "configuring failed"; }
-    cmake --build "$build" -j "$(nproc)" --target wick wick-nn wick_cpu wick_cuda wick-cli wick-parity \
+    cmake --build "$build" -j "$(nproc)" --target wick wick-nn wick_cpu wick_cuda wick-cli wick-probe wick-parity bench-gpu \
         >"$out/build.log" 2>&1 || { grep -E 'error|FAILED' "$out/build.log" | head -20; die "building failed"; }
 }
 
@@ -73,7 +73,9 @@ write_configuration() {
 path = $build/lib/wick/cpu.so
 [plugin.cuda]
 path = $build/lib/wick/cuda.so
+fallback = cpu
 INI
+    cat tests/parity.known tests/gpu/parity.known >"$build/parity.known"
 }
 
 step_info() {
@@ -86,8 +88,20 @@ step_info() {
 step_parity() {
     say "recorded PyTorch results of $goldens on cuda"
     timeout 150 "$build/bin/wick-parity" "$goldens" --ops --grad --device cuda --config "$build/gpu.ini" \
-        --known tests/parity.known --json "$out/parity.json" >"$out/parity.txt" 2>&1 || say "parity failed or timed out"
+        --known "$build/parity.known" --json "$out/parity.json" >"$out/parity.txt" 2>&1 || say "parity failed or timed out"
     tail -5 "$out/parity.txt"
+}
+
+step_check() {
+    say "wick check"
+    timeout 240 "$build/bin/wick" check "$build/lib/wick/cuda.so" --mode load,memory,stress,ops,grad \
+        --known tests/check/hip.known --output "$out/check.txt" >/dev/null 2>&1 || say "wick check failed or timed out"
+    tail -9 "$out/check.txt"
+}
+
+step_bench() {
+    say "bench gpu"
+    timeout 240 "$build/bin/bench-gpu" --seconds 0.25 --peer python3 --json "$out/gpu.json" 2>&1 | tee "$out/bench.txt"
 }
 
 step_train() {
