@@ -49,7 +49,7 @@ typedef struct parity_options {
     const char *known;  /* list of failures that are explained */
     bool sections[SECTION_COUNT];
     bool grad, grad2;
-    bool inject; /* before each call, repeat it with the n-th operator inside failing, n = 1, 2, ... */
+    bool inject;   /* before each call, repeat it with the n-th operator inside failing, n = 1, 2, ... */
     long at_least; /* passes below this are a failure */
 } parity_options;
 

@@ -40,7 +40,7 @@
     extern "C" __global__ void __launch_bounds__(threads) name(const args_type a)
 #endif
 /* `type *name`: the launch's dynamic shared memory. */
-#define GPU_DYNAMIC_SHARED(type, name)                       \
+#define GPU_DYNAMIC_SHARED(type, name)                            \
     extern __shared__ __align__(16) unsigned char gpu_dynamic_[]; \
     type *name = reinterpret_cast<type *>(gpu_dynamic_)
 #endif
@@ -114,73 +114,50 @@ GPU_FN f16 float_to_f16(float f) {
 #endif
 
 /* ---- from memory to the compute type and back ---- */
-template <class C, class S>
-struct load_as_ {
+template <class C, class S> struct load_as_ {
     static GPU_MEMBER C of(S s) { return (C)s; }
 };
-template <class C>
-struct load_as_<C, f16> {
+template <class C> struct load_as_<C, f16> {
     static GPU_MEMBER C of(f16 s) { return (C)f16_to_float(s); }
 };
-template <class C>
-struct load_as_<C, bf16> {
+template <class C> struct load_as_<C, bf16> {
     static GPU_MEMBER C of(bf16 s) { return (C)bf16_to_float(s); }
 };
-template <class C, class S>
-GPU_FN C load_as(S s) {
-    return load_as_<C, S>::of(s);
-}
+template <class C, class S> GPU_FN C load_as(S s) { return load_as_<C, S>::of(s); }
 
-template <class S, class C>
-struct store_as_ {
+template <class S, class C> struct store_as_ {
     static GPU_MEMBER S of(C c) { return (S)c; }
 };
-template <class C>
-struct store_as_<f16, C> {
+template <class C> struct store_as_<f16, C> {
     static GPU_MEMBER f16 of(C c) { return float_to_f16((float)c); }
 };
-template <class C>
-struct store_as_<bf16, C> {
+template <class C> struct store_as_<bf16, C> {
     static GPU_MEMBER bf16 of(C c) { return float_to_bf16((float)c); }
 };
-template <class C>
-struct store_as_<bool, C> {
+template <class C> struct store_as_<bool, C> {
     static GPU_MEMBER bool of(C c) { return c != 0; }
 };
-template <class S, class C>
-GPU_FN S store_as(C c) {
-    return store_as_<S, C>::of(c);
-}
+template <class S, class C> GPU_FN S store_as(C c) { return store_as_<S, C>::of(c); }
 
 /* The type in which elements of a storage type are computed. */
-template <class S>
-struct compute {
-    typedef S type;
-};
-template <>
-struct compute<f16> {
-    typedef float type;
-};
-template <>
-struct compute<bf16> {
-    typedef float type;
-};
+template <class S> struct compute { typedef S type; };
+template <> struct compute<f16> { typedef float type; };
+template <> struct compute<bf16> { typedef float type; };
 
 /* ---- elements of any dtype (wick_dtype), chosen at run time ---- */
-#define GPU_DTYPES(X)      \
-    X(WICK_BOOL, uint8_t)  \
-    X(WICK_U8, uint8_t)    \
-    X(WICK_I8, int8_t)     \
-    X(WICK_I16, int16_t)   \
-    X(WICK_I32, int32_t)   \
-    X(WICK_I64, int64_t)   \
-    X(WICK_F16, f16)       \
-    X(WICK_BF16, bf16)     \
-    X(WICK_F32, float)     \
+#define GPU_DTYPES(X)     \
+    X(WICK_BOOL, uint8_t) \
+    X(WICK_U8, uint8_t)   \
+    X(WICK_I8, int8_t)    \
+    X(WICK_I16, int16_t)  \
+    X(WICK_I32, int32_t)  \
+    X(WICK_I64, int64_t)  \
+    X(WICK_F16, f16)      \
+    X(WICK_BF16, bf16)    \
+    X(WICK_F32, float)    \
     X(WICK_F64, double)
 
-template <class C>
-GPU_FN C load_any(const void *p, int dtype) {
+template <class C> GPU_FN C load_any(const void *p, int dtype) {
     switch (dtype) {
 #define GPU_LOAD(D, S) \
     case D: return load_as<C, S>(*static_cast<const S *>(p));
@@ -189,8 +166,7 @@ GPU_FN C load_any(const void *p, int dtype) {
     default: return C(0);
     }
 }
-template <class C>
-GPU_FN void store_any(void *p, int dtype, C c) {
+template <class C> GPU_FN void store_any(void *p, int dtype, C c) {
     switch (dtype) {
     case WICK_BOOL: *static_cast<uint8_t *>(p) = c != C(0); return;
 #define GPU_STORE(D, S) \
@@ -210,21 +186,16 @@ GPU_FN void store_any(void *p, int dtype, C c) {
 }
 
 /* ---- several elements in one access ---- */
-template <class S, int N>
-struct alignas(sizeof(S) * N) pack {
-    S v[N];
-};
+template <class S, int N> struct alignas(sizeof(S) * N) pack { S v[N]; };
 
 /* ---- waves and blocks ---- */
-template <class T, class Op>
-GPU_FN T wave_reduce(T x, Op op) {
+template <class T, class Op> GPU_FN T wave_reduce(T x, Op op) {
     for (int offset = GPU_WAVE / 2; offset > 0; offset /= 2) x = op(x, GPU_SHUFFLE_XOR(x, offset));
     return x;
 }
 
 /* All threads of the block get the result; `shared` holds a T per wave. Every thread must call it. */
-template <class T, class Op>
-GPU_FN T block_reduce(T x, Op op, T identity, T *shared) {
+template <class T, class Op> GPU_FN T block_reduce(T x, Op op, T identity, T *shared) {
     int wave = (int)threadIdx.x / GPU_WAVE, waves = ((int)blockDim.x + GPU_WAVE - 1) / GPU_WAVE;
     x = wave_reduce(x, op);
     if (gpu_lane() == 0) shared[wave] = x;
@@ -236,23 +207,14 @@ GPU_FN T block_reduce(T x, Op op, T identity, T *shared) {
 }
 
 struct op_sum {
-    template <class T>
-    GPU_MEMBER T operator()(T a, T b) const {
-        return a + b;
-    }
+    template <class T> GPU_MEMBER T operator()(T a, T b) const { return a + b; }
 };
 /* A NaN wins, as in PyTorch's amax and amin. */
 struct op_max {
-    template <class T>
-    GPU_MEMBER T operator()(T a, T b) const {
-        return a != a ? a : b != b ? b : a > b ? a : b;
-    }
+    template <class T> GPU_MEMBER T operator()(T a, T b) const { return a != a ? a : b != b ? b : a > b ? a : b; }
 };
 struct op_min {
-    template <class T>
-    GPU_MEMBER T operator()(T a, T b) const {
-        return a != a ? a : b != b ? b : a < b ? a : b;
-    }
+    template <class T> GPU_MEMBER T operator()(T a, T b) const { return a != a ? a : b != b ? b : a < b ? a : b; }
 };
 
 /* ---- strided positions ---- */
@@ -268,8 +230,7 @@ GPU_FN uint32_t divide(uint32_t n, const gpu_divider &d) {
 }
 
 /* Byte offsets of element `i` of the walk for N operands. */
-template <int N>
-GPU_FN void offsets_at(const gpu_walk &w, uint32_t i, int64_t (&offsets)[N]) {
+template <int N> GPU_FN void offsets_at(const gpu_walk &w, uint32_t i, int64_t (&offsets)[N]) {
     for (int k = 0; k < N; ++k) offsets[k] = 0;
     for (int d = 0; d < w.ndim; ++d) {
         uint32_t rest = divide(i, w.sizes[d]), index = i - rest * w.sizes[d].divisor;

@@ -4,16 +4,16 @@
 
 #include "gpu.h"
 
-#define GPU_MATH1(name, f32, f64)                    \
-    GPU_FN float m_##name(float a) { return f32; }   \
+#define GPU_MATH1(name, f32, f64)                  \
+    GPU_FN float m_##name(float a) { return f32; } \
     GPU_FN double m_##name(double a) { return f64; }
-#define GPU_MATH2(name, f32, f64)                              \
-    GPU_FN float m_##name(float a, float b) { return f32; }    \
+#define GPU_MATH2(name, f32, f64)                           \
+    GPU_FN float m_##name(float a, float b) { return f32; } \
     GPU_FN double m_##name(double a, double b) { return f64; }
-#define GPU_WHOLE1(name, expression)                                \
+#define GPU_WHOLE1(name, expression)                                     \
     GPU_FN int32_t m_##name(int32_t a) { return (int32_t)(expression); } \
     GPU_FN int64_t m_##name(int64_t a) { return (int64_t)(expression); }
-#define GPU_WHOLE2(name, expression)                                           \
+#define GPU_WHOLE2(name, expression)                                                \
     GPU_FN int32_t m_##name(int32_t a, int32_t b) { return (int32_t)(expression); } \
     GPU_FN int64_t m_##name(int64_t a, int64_t b) { return (int64_t)(expression); }
 
@@ -68,22 +68,17 @@ GPU_FN bool m_is_inf(float a) { return fabsf(a) == __builtin_inff(); }
 GPU_FN bool m_is_inf(double a) { return fabs(a) == __builtin_inf(); }
 GPU_FN bool m_signbit(float a) { return float_to_bits(a) >> 31; }
 GPU_FN bool m_signbit(double a) { return copysign(1.0, a) < 0; }
-template <class T>
-GPU_FN bool m_trig_is_slow(T) {
-    return false;
-}
+template <class T> GPU_FN bool m_trig_is_slow(T) { return false; }
 
 /* The result has the divisor's sign, as in Python. */
-template <class T>
-GPU_FN T float_remainder(T a, T b) {
+template <class T> GPU_FN T float_remainder(T a, T b) {
     T r = m_fmod(a, b);
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 GPU_MATH2(remainder, float_remainder(a, b), float_remainder(a, b))
 
 /* Python's floor division: exact where a / b is not (PyTorch's div_floor_floating). */
-template <class T>
-GPU_FN T float_div_floor(T a, T b) {
+template <class T> GPU_FN T float_div_floor(T a, T b) {
     if (b == 0) return a / b;
     T mod = m_fmod(a, b), quotient = (a - mod) / b;
     if (mod != 0 && (b < 0) != (mod < 0)) quotient -= 1;
@@ -93,8 +88,7 @@ GPU_FN T float_div_floor(T a, T b) {
 }
 GPU_MATH2(div_floor, float_div_floor(a, b), float_div_floor(a, b))
 
-template <class T>
-GPU_FN T log_add_exp(T a, T b) {
+template <class T> GPU_FN T log_add_exp(T a, T b) {
     T high = a > b || a != a ? a : b;
     return a == b && m_is_inf(a) ? a : high + m_log1p(m_exp(-m_abs(a - b)));
 }
@@ -162,8 +156,7 @@ GPU_FN bool m_signbit(int32_t a) { return a < 0; }
 GPU_FN bool m_signbit(int64_t a) { return a < 0; }
 
 /* A negative exponent gives 1, -1 or 0, as PyTorch's kernels do. */
-template <class T>
-GPU_FN T whole_power(T a, T b) {
+template <class T> GPU_FN T whole_power(T a, T b) {
     if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;
     T result = 1;
     for (; b; b /= 2, a *= a)
@@ -171,8 +164,7 @@ GPU_FN T whole_power(T a, T b) {
     return result;
 }
 GPU_WHOLE2(pow, whole_power(a, b))
-template <class T>
-GPU_FN T whole_gcd(T a, T b) {
+template <class T> GPU_FN T whole_gcd(T a, T b) {
     while (b) {
         T r = b == -1 ? 0 : a % b;
         a = b, b = r;
@@ -180,19 +172,16 @@ GPU_FN T whole_gcd(T a, T b) {
     return a < 0 ? -a : a;
 }
 GPU_WHOLE2(gcd, whole_gcd(a, b))
-template <class T>
-GPU_FN T whole_lcm(T a, T b) {
+template <class T> GPU_FN T whole_lcm(T a, T b) {
     T g = whole_gcd(a, b);
     return g == 0 ? 0 : m_abs(a / g * b);
 }
 GPU_WHOLE2(lcm, whole_lcm(a, b))
-template <class T>
-GPU_FN T shifted_left(T a, T b) {
+template <class T> GPU_FN T shifted_left(T a, T b) {
     return b < 0 || b >= (T)(8 * sizeof(T)) ? 0 : (T)((uint64_t)a << b);
 }
 GPU_WHOLE2(shift_left, shifted_left(a, b))
-template <class T>
-GPU_FN T shifted_right(T a, T b) {
+template <class T> GPU_FN T shifted_right(T a, T b) {
     const T most = (T)(8 * sizeof(T) - 1);
     return a >> (b < 0 || b > most ? most : b);
 }
