@@ -173,6 +173,7 @@ static void measure_product(bench_wick *wick, const product *p, int threads, bla
     double best = flops / race[own ? 1 : 2].ns;
     bench_add(name, speed, "GFLOP/s", bench_process_name(own ? blas->own_choice : blas->avx512), best);
     if (!isnan(best)) bench_add(name, 100 * speed / best, "% of cblas", "budget", 95);
+    if (!own) bench_add(name, speed, "GFLOP/s", bench_process_name(blas->own_choice), flops / race[1].ns);
     bench_add(name, speed, "GFLOP/s", race[3].who, flops / race[3].ns);
 }
 
