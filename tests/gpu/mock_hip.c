@@ -108,7 +108,7 @@ typedef int (*fits_fn)(const gpu_emulated_kernel *, const unsigned[3], const uns
 typedef int (*wave_fn)(void);
 
 static struct {
-    void *library;
+    void *handle;
     launch_fn launch;
     fits_fn fits;
     wave_fn wave;
@@ -128,7 +128,7 @@ static const char *kernels_path(char *buffer, size_t bytes) {
 
 static bool open_emulation(void) {
     char buffer[1024];
-    if (emulation.library) return true;
+    if (emulation.handle) return true;
     void *library = dlopen(kernels_path(buffer, sizeof buffer), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         fprintf(stderr, "mock hip: %s\n", dlerror());
@@ -137,7 +137,7 @@ static bool open_emulation(void) {
     emulation.launch = (launch_fn)dlsym(library, "gpu_emulate_launch");
     emulation.fits = (fits_fn)dlsym(library, "gpu_emulate_fits");
     emulation.wave = (wave_fn)dlsym(library, "gpu_emulate_wave");
-    emulation.library = library;
+    emulation.handle = library;
     return true;
 }
 
@@ -166,18 +166,18 @@ MOCK_API int hipDeviceGetAttribute(int *out, int attribute, int device) {
 MOCK_API int hipModuleLoadData(void **out, const void *image) {
     MOCK_ENTER("hipModuleLoadData");
     if (!image || !open_emulation()) return MOCK_INVALID_IMAGE;
-    *out = emulation.library;
+    *out = emulation.handle;
     return MOCK_SUCCESS;
 }
 
 MOCK_API int hipModuleUnload(void *module) {
     MOCK_ENTER("hipModuleUnload");
-    return module == emulation.library ? MOCK_SUCCESS : MOCK_INVALID_HANDLE;
+    return module == emulation.handle ? MOCK_SUCCESS : MOCK_INVALID_HANDLE;
 }
 
 MOCK_API int hipModuleGetFunction(void **out, void *module, const char *name) {
     MOCK_ENTER("hipModuleGetFunction");
-    if (module != emulation.library) return MOCK_INVALID_HANDLE;
+    if (module != emulation.handle) return MOCK_INVALID_HANDLE;
     *out = dlsym(module, name);
     return *out ? MOCK_SUCCESS : MOCK_NOT_FOUND;
 }

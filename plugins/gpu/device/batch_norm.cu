@@ -5,10 +5,9 @@
 
 #define THREADS 256
 
-GPU_FN int64_t dtype_bytes(int dtype) { return dtype == WICK_F64 ? 8 : dtype == WICK_F32 ? 4 : 2; }
 template <class C>
 GPU_FN C number_at(const void *p, int dtype, int64_t i, C fallback) {
-    return p ? load_any<C>(static_cast<const char *>(p) + i * dtype_bytes(dtype), dtype) : fallback;
+    return p ? load_at<C>(p, dtype, i) : fallback;
 }
 template <class C>
 GPU_FN C invstd_at(const void *p, int dtype, int64_t i, bool is_variance, double eps) {

@@ -184,6 +184,25 @@ template <class C> GPU_FN void store_any(void *p, int dtype, C c) {
     default: return;
     }
 }
+/* Bytes of an element of a real dtype, and element i of a dense array of such. */
+GPU_FN int64_t dtype_bytes(int dtype) {
+    switch (dtype) {
+    case WICK_F64:
+    case WICK_I64: return 8;
+    case WICK_F32:
+    case WICK_I32: return 4;
+    case WICK_F16:
+    case WICK_BF16:
+    case WICK_I16: return 2;
+    default: return 1;
+    }
+}
+template <class C> GPU_FN C load_at(const void *p, int dtype, int64_t i) {
+    return load_any<C>(static_cast<const char *>(p) + i * dtype_bytes(dtype), dtype);
+}
+template <class C> GPU_FN void store_at(void *p, int dtype, int64_t i, C c) {
+    store_any(static_cast<char *>(p) + i * dtype_bytes(dtype), dtype, c);
+}
 
 /* ---- several elements in one access ---- */
 template <class S, int N> struct alignas(sizeof(S) * N) pack { S v[N]; };

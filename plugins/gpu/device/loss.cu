@@ -5,27 +5,6 @@
 
 #define THREADS 512
 
-GPU_FN int64_t bytes_of(int dtype) {
-    switch (dtype) {
-    case WICK_F64:
-    case WICK_I64: return 8;
-    case WICK_F32:
-    case WICK_I32: return 4;
-    case WICK_F16:
-    case WICK_BF16:
-    case WICK_I16: return 2;
-    default: return 1;
-    }
-}
-template <class C>
-GPU_FN C load_at(const void *p, int dtype, int64_t i) {
-    return load_any<C>(static_cast<const char *>(p) + i * bytes_of(dtype), dtype);
-}
-template <class C>
-GPU_FN void store_at(void *p, int dtype, int64_t i, C c) {
-    store_any(static_cast<char *>(p) + i * bytes_of(dtype), dtype, c);
-}
-
 template <class C>
 struct loss_sums {
     C loss, weight;

@@ -9,16 +9,6 @@
 #define COLUMNS 32
 #define COLUMN_ROWS 8
 
-GPU_FN int64_t dtype_bytes(int dtype) { return dtype == WICK_F64 ? 8 : dtype == WICK_F32 ? 4 : 2; }
-template <class C>
-GPU_FN C load_at(const void *p, int dtype, int64_t i) {
-    return load_any<C>(static_cast<const char *>(p) + i * dtype_bytes(dtype), dtype);
-}
-template <class C>
-GPU_FN void store_at(void *p, int dtype, int64_t i, C c) {
-    store_any(static_cast<char *>(p) + i * dtype_bytes(dtype), dtype, c);
-}
-
 template <class C>
 struct two {
     C a, b;

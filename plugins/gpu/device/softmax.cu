@@ -192,16 +192,6 @@ GPU_FN T column_join(T x, F join, T (&shared)[COLUMN_ROWS][COLUMNS]) {
     return x;
 }
 
-GPU_FN int64_t dtype_bytes(int dtype) { return dtype == WICK_F64 ? 8 : dtype == WICK_F32 ? 4 : 2; }
-template <class C>
-GPU_FN C load_at(const void *p, int dtype, int64_t i) {
-    return load_any<C>(static_cast<const char *>(p) + i * dtype_bytes(dtype), dtype);
-}
-template <class C>
-GPU_FN void store_at(void *p, int dtype, int64_t i, C c) {
-    store_any(static_cast<char *>(p) + i * dtype_bytes(dtype), dtype, c);
-}
-
 /* f(base, lane, exists) for this thread's columns: element i of the column is at base + i * inner. */
 template <class F>
 GPU_FN void each_column(const gpu_softmax_args &a, F f) {
