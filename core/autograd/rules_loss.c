@@ -49,6 +49,15 @@ void d_nll_loss2d(backward_call *b) {
              wick_nll_loss2d_backward(C, GRAD, saved(b, 0), saved(b, 1), saved(b, 2), arg_int(b, 3), arg_int(b, 4),
                                       result(b, 1)));
 }
+/* (self, target, weight, reduction, ignore_index). A second derivative has to see that the normalizer depends on self. */
+void d_fused_cross_entropy(backward_call *b) {
+    wick_tensor *x = saved(b, 0);
+    if (!x) return;
+    wick_tensor *normalizer = wick_is_grad_enabled(C) ? class_normalizer(C, widen(C, x)) : result(b, 2);
+    set_grad(b, 0,
+             CALL(C, _fused_cross_entropy_backward, V(GRAD), V(x), V(saved(b, 1)), V(saved(b, 2)), ARG(3), ARG(4),
+                  V(result(b, 1)), V(normalizer)));
+}
 /* (grad_output, self, target, weight, reduction, ignore_index, total_weight): linear in grad_output */
 void d_nll_loss_backward(backward_call *b) {
     if (needs(b, 0)) set_grad(b, 0, CALL(C, nll_loss, V(GRAD), V(saved(b, 2)), V(saved(b, 3)), ARG(4), ARG(5)));

@@ -56,6 +56,32 @@ wick_status *infer_nll_loss2d(op_infer *ix) { return nll_forward(ix, 4); }
 wick_status *infer_nll_loss_backward(op_infer *ix) { return nll_backward(ix, 2); }
 wick_status *infer_nll_loss2d_backward(op_infer *ix) { return nll_backward(ix, 4); }
 
+/* Of the fused form: rows of classes only. The total weight and the normalizer, each row's maximum and the logarithm of
+ * its sum of exp(x - maximum), are in the dtype that is computed in. */
+static wick_status *check_rows(op_infer *ix, int at) {
+    const wick_tensor *x = arg_tensor(ix->args, at);
+    if (x->ndim != 2) return WICK_ERROR(WICK_INVALID_ARGUMENT, "input tensor should be 2D, got %d dimensions", x->ndim);
+    return check_nll(ix, at, 2);
+}
+wick_status *infer_fused_cross_entropy(op_infer *ix) {
+    WICK_TRY(check_rows(ix, 0));
+    WICK_TRY(nll_forward(ix, 2));
+    const wick_dim sizes[] = {2, arg_tensor(ix->args, 0)->sizes[0]};
+    meta_set(&ix->outs[1], compute_dtype(ix->compute), 0, sizes);
+    meta_set(&ix->outs[2], compute_dtype(ix->compute), 2, sizes);
+    return NULL;
+}
+wick_status *infer_fused_cross_entropy_backward(op_infer *ix) {
+    const wick_tensor *normalizer = arg_tensor(ix->args, 7);
+    char text[SIZES_TEXT];
+    WICK_TRY(check_rows(ix, 1));
+    const wick_dim rows = arg_tensor(ix->args, 1)->sizes[0];
+    if (normalizer->ndim != 2 || normalizer->sizes[0] != 2 || normalizer->sizes[1] != rows)
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "normalizer should be [2, %lld], got %s", (long long)rows,
+                          format_sizes(normalizer->ndim, normalizer->sizes, text, sizeof text));
+    return nll_backward(ix, 2);
+}
+
 /* ---- decompositions of both ---- */
 static int class_dim(const wick_tensor *x) { return x->ndim > 1; }
 
@@ -188,6 +214,41 @@ static wick_tensor *smoothed(wick_context *c, const wick_value *args, wick_tenso
     return wick_add(c, wick_mul_scalar(c, nll, REAL(1 - F(5))), rest, NULL);
 }
 
+wick_tensor *class_normalizer(wick_context *c, wick_tensor *x) {
+    const int64_t dim = 1;
+    wick_tensor *top = wick_amax(c, x, &(wick_amax_options){sizeof(wick_amax_options), &dim, 1, true});
+    wick_tensor *rest = wick_log(c, sum_dims(c, wick_exp(c, wick_sub(c, x, top, NULL)), &dim, 1, false));
+    return wick_stack(c, (wick_tensor *[]){wick_squeeze_dim(c, top, 1), rest}, 2, 0);
+}
+
+/* (self, target, weight, reduction, ignore_index) */
+void compose_fused_cross_entropy(wick_context *c, const wick_value *args, wick_value *rets) {
+    wick_tensor *x = widen(c, T(0)), *log_p = wick_log_softmax(c, x, 1, NULL);
+    wick_value both[2];
+    if (!CALL_MANY(c, nll_loss_forward, both, 2, V(log_p), args[1], V(widen(c, T(2))), args[3], args[4])) return;
+    rets[0] = V(cast_like(c, both[0].as.tensor, T(0)));
+    rets[1] = both[1];
+    rets[2] = V(class_normalizer(c, x));
+}
+
+/* (grad_output, self, target, weight, reduction, ignore_index, total_weight, normalizer) */
+void compose_fused_cross_entropy_backward(wick_context *c, const wick_value *args, wick_value *rets) {
+    wick_tensor *x = widen(c, T(1)), *top = wick_select(c, T(7), 0, 0), *rest = wick_select(c, T(7), 0, 1);
+    wick_tensor *log_p = wick_sub(c, wick_sub(c, x, wick_unsqueeze(c, top, 1), NULL), wick_unsqueeze(c, rest, 1), NULL);
+    wick_tensor *g =
+        CALL(c, nll_loss_backward, V(widen(c, T(0))), V(log_p), args[2], V(widen(c, T(3))), args[4], args[5], args[6]);
+    wick_tensor *grad =
+        CALL(c, _log_softmax_backward_data, V(g), V(log_p), NUMBER(1), DTYPE(compute_dtype((wick_dtype)T(1)->dtype)));
+    give(rets, cast_like(c, grad, T(1)));
+}
+
+/* Does the device compute log-softmax and loss at once, reading the scores once each way? */
+static bool has_fused(wick_context *c, const wick_value *args) {
+    const wick_tensor *x = T(0);
+    return x->ndim == 2 && F(5) == 0 && wick_dtype_is_floating((wick_dtype)x->dtype) &&
+           op_has_kernel(c, OP_ID__fused_cross_entropy, x->device);
+}
+
 static bool same_shape(const wick_tensor *a, const wick_tensor *b) {
     return a->ndim == b->ndim && !memcmp(a->sizes, b->sizes, sizeof *a->sizes * a->ndim);
 }
@@ -199,6 +260,11 @@ void compose_cross_entropy_loss(wick_context *c, const wick_value *args, wick_va
              "cross_entropy: input needs a dimension of classes, and label_smoothing must be between 0.0 and "
              "1.0. Got: %g",
              F(5));
+        return;
+    }
+    if (!same_shape(x, T(1)) && has_fused(c, args)) {
+        wick_value all[3];
+        if (CALL_MANY(c, _fused_cross_entropy, all, 3, args[0], args[1], args[2], args[3], args[4])) rets[0] = all[0];
         return;
     }
     wick_tensor *log_p = wick_log_softmax(c, x, class_dim(x), NULL);

@@ -219,6 +219,11 @@ bool op_calln(wick_context *pub, int op_id, const wick_value *args, int nargs, w
     return dispatch(c, &c->rt->ops->entries[op_id], args, rets);
 }
 
+bool op_has_kernel(wick_context *pub, int op_id, wick_device device) {
+    wick_runtime *rt = ctx(pub)->rt;
+    return kernel_exists(rt, device, &rt->ops->entries[op_id]);
+}
+
 /* A boxed argument that the schema allows: a scalar for a list of fixed size, an int for a float and so on. */
 static bool value_fits(const op_arg *a, const wick_value *v) {
     static const uint32_t tags[] = {

@@ -96,6 +96,8 @@ const char *op_full_name(const wick_op *op);
 /* Called by the generated typed functions: arguments complete, in schema order. */
 wick_tensor *op_call1(wick_context *c, int op_id, const wick_value *args, int nargs);
 bool op_calln(wick_context *c, int op_id, const wick_value *args, int nargs, wick_value *rets, int nrets);
+/* Decompositions that have a choice ask this. */
+bool op_has_kernel(wick_context *c, int op_id, wick_device device);
 
 /* A call on its way down. */
 typedef struct call_frame {

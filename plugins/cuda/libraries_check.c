@@ -1,9 +1,10 @@
-/* Where the libraries' headers are there: the numbers and layouts that gemm.c and convolution.c repeat. */
+/* Where the headers are there: the numbers and layouts that gemm.c, convolution.c and launch.h repeat. */
+#include <stddef.h>
+
 #if defined(__has_include)
 #if __has_include(<cublasLt.h>) && __has_include(<cudnn.h>)
 #include <cublasLt.h>
 #include <cudnn.h>
-#include <stddef.h>
 
 #define SAME(name, value) _Static_assert((int)(name) == (value), #name)
 SAME(CUDA_R_32F, 0);
@@ -39,5 +40,22 @@ SAME(CUDNN_DETERMINISTIC, 1);
 SAME(sizeof(cudnnConvolutionFwdAlgoPerf_t), 48);
 SAME(offsetof(cudnnConvolutionFwdAlgoPerf_t, memory), 16);
 SAME(offsetof(cudnnConvolutionFwdAlgoPerf_t, mathType), 28);
+#endif
+#if __has_include(<cuda.h>)
+#include <cuda.h>
+
+#include "launch.h"
+
+#if CUDA_VERSION >= 12000
+_Static_assert(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION == CUDA_LAUNCH_PROGRAMMATIC, "attribute");
+_Static_assert(sizeof(CUlaunchAttribute) == sizeof(cuda_launch_attribute), "attribute");
+_Static_assert(offsetof(CUlaunchAttribute, value) == offsetof(cuda_launch_attribute, value), "value");
+_Static_assert(sizeof(CUlaunchConfig) == sizeof(cuda_launch), "launch");
+_Static_assert(offsetof(CUlaunchConfig, blockDimX) == offsetof(cuda_launch, block), "block");
+_Static_assert(offsetof(CUlaunchConfig, sharedMemBytes) == offsetof(cuda_launch, shared_bytes), "shared_bytes");
+_Static_assert(offsetof(CUlaunchConfig, hStream) == offsetof(cuda_launch, stream), "stream");
+_Static_assert(offsetof(CUlaunchConfig, attrs) == offsetof(cuda_launch, attributes), "attributes");
+_Static_assert(offsetof(CUlaunchConfig, numAttrs) == offsetof(cuda_launch, attribute_count), "attribute_count");
+#endif
 #endif
 #endif

@@ -2,21 +2,24 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "launch.h"
 #include "libraries.h"
 
 /* ---- driver functions beside driver.inc's ---- */
-enum { RETAIN, RELEASE, SET_CURRENT, GET_CURRENT, ERROR_NAME, FUNCTIONS };
+enum { RETAIN, RELEASE, SET_CURRENT, GET_CURRENT, ERROR_NAME, NEEDED, LAUNCH = NEEDED, FUNCTIONS };
 static const char *const symbols[FUNCTIONS] = {"cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRelease_v2",
-                                               "cuCtxSetCurrent", "cuCtxGetCurrent", "cuGetErrorName"};
+                                               "cuCtxSetCurrent",          "cuCtxGetCurrent",
+                                               "cuGetErrorName",           "cuLaunchKernelEx"};
 typedef int (*retain_fn)(void **context, int device);
 typedef int (*release_fn)(int device);
 typedef int (*set_current_fn)(void *context);
 typedef int (*get_current_fn)(void **context);
 typedef int (*error_name_fn)(int result, const char **name);
+typedef int (*launch_fn)(const cuda_launch *launch, void *function, void **parameters, void **extra);
 
 static wick_status *open_vendor(gpu_instance *gpu) {
     for (int i = 0; i < FUNCTIONS; ++i)
-        if (!(gpu->vendor_functions[i] = dlsym(gpu->library, symbols[i])))
+        if (!(gpu->vendor_functions[i] = dlsym(gpu->library, symbols[i])) && i < NEEDED)
             return WICK_HOST_ERROR(gpu->host, WICK_UNAVAILABLE, "the cuda driver has no %s: it is too old", symbols[i]);
     return NULL;
 }
@@ -46,6 +49,23 @@ static int make_current(gpu_device *d) {
     return CALL(d->gpu, SET_CURRENT, set_current_fn)(d->context);
 }
 
+/* On Hopper and newer a kernel is set up while the one before it ends; it waits in gpu_await_earlier (device/gpu.h). */
+static int launch(const gpu_device *d, void *function, const unsigned grid[3], const unsigned block[3],
+                  unsigned shared_bytes, void *stream, void **parameters) {
+    const gpu_instance *gpu = d->gpu;
+    if (d->major < 9 || !gpu->vendor_functions[LAUNCH])
+        return gpu->driver.launch(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared_bytes,
+                                  stream, parameters, NULL);
+    cuda_launch_attribute early = {.id = CUDA_LAUNCH_PROGRAMMATIC, .value = {.yes = 1}};
+    const cuda_launch l = {.grid = {grid[0], grid[1], grid[2]},
+                           .block = {block[0], block[1], block[2]},
+                           .shared_bytes = shared_bytes,
+                           .stream = stream,
+                           .attributes = &early,
+                           .attribute_count = 1};
+    return CALL(gpu, LAUNCH, launch_fn)(&l, function, parameters, NULL);
+}
+
 /* ---- the plugin ---- */
 extern const void *const gpu_images[];
 
@@ -61,6 +81,7 @@ static const gpu_vendor vendor = {
     .attribute = {.multiprocessors = 16, .wave = 10, .shared_bytes = 97, .clock_khz = 13, .major = 75, .minor = 76},
     .open = open_vendor,
     .make_current = make_current,
+    .launch = launch,
     .open_device = open_device,
     .close_device = close_device,
     .error_text = error_text,

@@ -32,22 +32,32 @@
 #endif
 
 #ifndef GPU_EMULATE
-#define GPU_KERNEL(name, threads, args_type) \
-    extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ args_type a)
+#define GPU_FN static __device__ __forceinline__
+#define GPU_MEMBER __device__ __forceinline__
+#define GPU_UNROLL _Pragma("unroll")
 #if defined(__HIP__) || defined(__HIPCC__)
-#undef GPU_KERNEL
 #define GPU_KERNEL(name, threads, args_type) \
     extern "C" __global__ void __launch_bounds__(threads) name(const args_type a)
+#else
+/* From Hopper on the host lets a kernel be set up while the one before it still runs (programmatic dependent launch,
+ * plugins/cuda/vendor.c): every kernel waits here, before it touches memory. */
+GPU_FN void gpu_await_earlier() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+#define GPU_KERNEL(name, threads, args_type)                                                          \
+    GPU_FN void name##_body(const args_type &a);                                                      \
+    extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ args_type a) { \
+        gpu_await_earlier();                                                                          \
+        name##_body(a);                                                                               \
+    }                                                                                                 \
+    GPU_FN void name##_body(const args_type &a)
 #endif
 /* `type *name`: the launch's dynamic shared memory. */
 #define GPU_DYNAMIC_SHARED(type, name)                            \
     extern __shared__ __align__(16) unsigned char gpu_dynamic_[]; \
     type *name = reinterpret_cast<type *>(gpu_dynamic_)
-#endif
-#ifndef GPU_EMULATE
-#define GPU_FN static __device__ __forceinline__
-#define GPU_MEMBER __device__ __forceinline__
-#define GPU_UNROLL _Pragma("unroll")
 #endif
 
 /* ---- positions ---- */

@@ -72,58 +72,100 @@ GPU_FN void store_statistics(const gpu_norm_args &a, int64_t row, C mean, C rstd
     store_at(a.rstd, a.statistic_dtype, row, rstd);
 }
 
-/* What a row's elements become, of PACKS accesses, in place. W: the type of weight and bias. Their pointers are the same
- * for all threads. */
-template <class W, int V, class C, int PACKS>
-GPU_FN void scale_by(const void *weight, const void *bias, int64_t n, int lane, int team, C rstd, C (&x)[PACKS][V]) {
-    C w[PACKS][V];
-    GPU_UNROLL
-    for (int p = 0; p < PACKS; ++p)
-        GPU_UNROLL
-        for (int j = 0; j < V; ++j) x[p][j] *= rstd;
-    if (weight) {
-        GPU_UNROLL
-        for (int p = 0; p < PACKS; ++p) read_weights<W, V>(weight, first_of<V>(n, lane + p * team), w[p]);
-        GPU_UNROLL
-        for (int p = 0; p < PACKS; ++p)
-            GPU_UNROLL
-            for (int j = 0; j < V; ++j) x[p][j] *= w[p][j];
-    }
-    if (!bias) return;
-    GPU_UNROLL
-    for (int p = 0; p < PACKS; ++p) read_weights<W, V>(bias, first_of<V>(n, lane + p * team), w[p]);
-    GPU_UNROLL
-    for (int p = 0; p < PACKS; ++p)
-        GPU_UNROLL
-        for (int j = 0; j < V; ++j) x[p][j] += w[p][j];
-}
-
-/* Mean and rstd of a row; x becomes x - mean. What is no element is 0, before and after. */
-template <class S, class C, int PACKS>
-GPU_FN two<C> center(const gpu_norm_args &a, int lane, C (&x)[PACKS][width_of<S>::n], C (&shared)[2][TEAM_WAVES]) {
+/* A row's mean and rstd, in two passes over what is held: for types whose last digits count. */
+template <class S, class C>
+GPU_FN two<C> center(const gpu_norm_args &a, int lane, row_words (&words)[ROW_PACKS], C (&shared)[2][TEAM_WAVES]) {
     enum { V = width_of<S>::n };
     C sum = 0, square = 0, mean = 0;
     if (a.mean) {
-        GPU_UNROLL
-        for (int p = 0; p < PACKS; ++p) sum += sum_of(x[p]);
+        each_held<S, C>(words, [&](C(&x)[V], int) { sum += sum_of(x); });
         mean = row_join(sum, a.team, op_sum(), shared[0]) / (C)a.n;
-        GPU_UNROLL
-        for (int p = 0; p < PACKS; ++p) {
-            const C less = lane + p * a.team < (int)(a.n / V) ? mean : C(0);
-            GPU_UNROLL
-            for (int j = 0; j < V; ++j) x[p][j] -= less;
-        }
     } else
         __syncthreads(); /* shared[1] is free again */
-    GPU_UNROLL
-    for (int p = 0; p < PACKS; ++p) {
-        C squares[V];
+    each_held<S, C>(words, [&](C(&x)[V], int p) {
+        const C less = lane + p * a.team < (int)(a.n / V) ? mean : C(0);
         GPU_UNROLL
-        for (int j = 0; j < V; ++j) squares[j] = x[p][j] * x[p][j];
-        square += sum_of(squares);
-    }
+        for (int j = 0; j < V; ++j) x[j] = (x[j] - less) * (x[j] - less);
+        square += sum_of(x);
+    });
     square = row_join(square, a.team, op_sum(), shared[1]);
     return two<C>{mean, 1 / real_sqrt(square / (C)a.n + (C)a.eps)};
+}
+
+/* The same in one pass, for 16-bit elements: sums of the distances from `pivot`, an element of the row, and of their
+ * squares. That element lies within sqrt(n) standard deviations of the mean, so that what the subtraction loses is less
+ * than n 2^-24 of the variance (Chan, Golub, LeVeque: Algorithms for Computing the Sample Variance, 1983). */
+template <class S>
+GPU_FN two<float> center_at_once(const gpu_norm_args &a, int lane, float pivot, row_words (&words)[ROW_PACKS],
+                                 two<float> *shared) {
+    enum { V = width_of<S>::n };
+    two<float> sums = {0, 0};
+    each_held<S, float>(words, [&](float(&x)[V], int p) {
+        const float less = lane + p * a.team < (int)(a.n / V) ? pivot : 0;
+        float squares[V];
+        GPU_UNROLL
+        for (int j = 0; j < V; ++j) x[j] -= less, squares[j] = x[j] * x[j];
+        sums.a += sum_of(x), sums.b += sum_of(squares);
+    });
+    sums = row_join(sums, a.team, add_two(), shared);
+    const float off = a.mean ? sums.a / (float)a.n : 0, square = sums.b / (float)a.n - off * off;
+    return two<float>{pivot + off, 1 / sqrtf((square > 0 ? square : 0) + (float)a.eps)};
+}
+
+/* How the statistics of rows of S are found; `turn` alternates. */
+template <class S>
+struct centering {
+    typedef S C;
+    struct memory {
+        C sums[2][TEAM_WAVES];
+    };
+    static GPU_MEMBER two<C> of(const gpu_norm_args &a, int lane, const S *, row_words (&words)[ROW_PACKS], memory &m, int) {
+        return center<S>(a, lane, words, m.sums);
+    }
+};
+template <class S>
+struct centering_at_once {
+    struct memory {
+        two<float> sums[2][TEAM_WAVES];
+    };
+    static GPU_MEMBER two<float> of(const gpu_norm_args &a, int lane, const S *row, row_words (&words)[ROW_PACKS], memory &m,
+                                    int turn) {
+        return center_at_once<S>(a, lane, a.mean ? load_as<float>(*row) : 0, words, m.sums[turn]);
+    }
+};
+template <>
+struct centering<f16> : centering_at_once<f16> {};
+template <>
+struct centering<bf16> : centering_at_once<bf16> {};
+
+/* Writes what the row's elements become. W: the type of weight and bias. */
+template <class S, class W, bool WEIGHT, bool BIAS, class C>
+GPU_FN void finish_row(const gpu_norm_args &a, S *row, int packs, int lane, two<C> s, row_words (&words)[ROW_PACKS]) {
+    enum { V = width_of<S>::n };
+    each_held<S, C>(words, [&](C(&x)[V], int p) {
+        const int at = lane + p * a.team;
+        C w[V], b[V];
+        if (WEIGHT) read_weights<W, V>(a.weight, first_of<V>(a.n, at), w);
+        if (BIAS) read_weights<W, V>(a.bias, first_of<V>(a.n, at), b);
+        GPU_UNROLL
+        for (int j = 0; j < V; ++j) {
+            x[j] = (x[j] - s.a) * s.b;
+            if (WEIGHT) x[j] *= w[j];
+            if (BIAS) x[j] += b[j];
+        }
+        if (at < packs) write_once(reinterpret_cast<row_words *>(row) + at, words_of<S>(x));
+    });
+}
+template <class S, class W, class C>
+GPU_FN void finish_with(const gpu_norm_args &a, S *row, int packs, int lane, two<C> s, row_words (&words)[ROW_PACKS]) {
+    if (a.weight && a.bias)
+        finish_row<S, W, true, true>(a, row, packs, lane, s, words);
+    else if (a.weight)
+        finish_row<S, W, true, false>(a, row, packs, lane, s, words);
+    else if (a.bias)
+        finish_row<S, W, false, true>(a, row, packs, lane, s, words);
+    else
+        finish_row<S, W, false, false>(a, row, packs, lane, s, words);
 }
 
 /* weight and bias are of the rows' dtype, or both of float. Teams behind the last row repeat it. */
@@ -131,20 +173,23 @@ template <class S>
 GPU_FN void norm_rows(const gpu_norm_args &a) {
     typedef typename compute<S>::type C;
     enum { V = width_of<S>::n };
-    __shared__ C shared[2][TEAM_WAVES];
+    __shared__ typename centering<S>::memory shared;
     const int team = a.team, lane = (int)threadIdx.x & (team - 1), teams = (int)blockDim.x / team;
+    const int packs = (int)(a.n / V);
     const bool same = (a.weight ? a.weight_dtype : a.bias_dtype) == a.dtype;
-    for (int64_t first = (int64_t)blockIdx.x * teams; first < a.rows; first += (int64_t)gridDim.x * teams) {
+    int turn = 0;
+    for (int64_t first = (int64_t)blockIdx.x * teams; first < a.rows; first += (int64_t)gridDim.x * teams, turn ^= 1) {
         const int64_t row = first + (int)threadIdx.x / team, at = (row < a.rows ? row : a.rows - 1) * a.n;
-        C x[ROW_PACKS][V];
-        row_load(static_cast<const S *>(a.x) + at, a.n, lane, team, C(0), x);
-        const two<C> s = center<S>(a, lane, x, shared);
+        const S *x = static_cast<const S *>(a.x) + at;
+        S *y = static_cast<S *>(a.y) + at;
+        row_words words[ROW_PACKS];
+        row_fetch(x, packs, lane, team, words_filled<S>(C(0)), words);
+        const two<C> s = centering<S>::of(a, lane, x, words, shared, turn);
         if (row < a.rows && !lane) store_statistics(a, row, s.a, s.b);
         if (same)
-            scale_by<S, V>(a.weight, a.bias, a.n, lane, team, s.b, x);
+            finish_with<S, S>(a, y, row < a.rows ? packs : 0, lane, s, words);
         else
-            scale_by<float, V>(a.weight, a.bias, a.n, lane, team, s.b, x);
-        row_store(static_cast<S *>(a.y) + at, row < a.rows ? a.n : 0, lane, team, x);
+            finish_with<S, float>(a, y, row < a.rows ? packs : 0, lane, s, words);
     }
 }
 

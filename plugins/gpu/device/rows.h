@@ -122,6 +122,17 @@ GPU_FN void row_store(S *row, int64_t n, int lane, int team, const C (&y)[PACKS]
     }
 }
 
+/* f(x, p) for every access p that is held. */
+template <class S, class C, int PACKS, class F> GPU_FN void each_held(row_words (&words)[PACKS], F f) {
+    GPU_UNROLL
+    for (int p = 0; p < PACKS; ++p) {
+        C x[width_of<S>::n];
+        stay_packed(words[p]);
+        elements_of<S>(words[p], x);
+        f(x, p);
+    }
+}
+
 /* team_join with one barrier: `shared` is free again once the block has passed another one, as two joins that take
  * turns with two arrays do. */
 template <class T, class F> GPU_FN T row_join(T x, int team, F join, T *shared) {

@@ -2,42 +2,11 @@
  * softmax_long_S: rows of any length and address, read twice (the second time from the cache). softmax_columns_C: any
  * dtypes, along a dimension that is not the innermost. */
 #include "args_softmax.h"
-#include "rows.h"
+#include "exp_sum.h"
 
 #define MOST_THREADS 1024
 #define COLUMNS 32
 #define COLUMN_ROWS 8
-
-/* ---- a maximum and the sum of exp(x - maximum), for any part of a row ---- */
-template <class C>
-struct exp_sum {
-    C top, sum;
-};
-/* exp(x - top), where there is nothing above -inf: 0. */
-template <class C>
-GPU_FN C exp_below(C x, C top) {
-    return top == lowest<C>() ? (x == x ? C(0) : x) : real_exp(x - top);
-}
-struct join_exp_sums {
-    template <class C>
-    GPU_MEMBER exp_sum<C> operator()(const exp_sum<C> &a, const exp_sum<C> &b) const {
-        C top = op_higher()(a.top, b.top);
-        return exp_sum<C>{top, a.sum * exp_below(a.top, top) + b.sum * exp_below(b.top, top)};
-    }
-};
-/* Several accesses of elements at once: the sum so far is scaled once for all of them. */
-template <int N, class C>
-GPU_FN void add_exps(exp_sum<C> &s, const C (&x)[N]) {
-    C top = s.top, sum = 0;
-    GPU_UNROLL
-    for (int j = 0; j < N; ++j) top = op_higher()(top, x[j]);
-    const C shift = top == lowest<C>() ? C(0) : top;
-    GPU_UNROLL
-    for (int j = 0; j < N; ++j) sum += real_exp(x[j] - shift);
-    if (top != s.top) s.sum *= s.top == lowest<C>() ? C(1) : real_exp(s.top - shift);
-    s.sum += sum;
-    s.top = top;
-}
 
 /* What elements become, once their row's maximum and sum are known: x - shift - log(sum), or exp(x - shift) / sum. */
 template <class S>
@@ -118,16 +87,6 @@ GPU_FN void softmax_rows(const gpu_softmax_args &a) {
 
 /* The same for longer rows of 16-bit elements, held as they are stored. A block takes a row. */
 enum { WIDE_PACKS = 7 };
-template <class S, class C, class F>
-GPU_FN void each_held(row_words (&words)[WIDE_PACKS], F f) {
-    GPU_UNROLL
-    for (int p = 0; p < WIDE_PACKS; ++p) {
-        C x[width_of<S>::n];
-        stay_packed(words[p]);
-        elements_of<S>(words[p], x);
-        f(x, p);
-    }
-}
 template <class S>
 GPU_FN void softmax_wide(const gpu_softmax_args &a) {
     typedef typename compute<S>::type C;

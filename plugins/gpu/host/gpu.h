@@ -42,6 +42,9 @@ typedef struct gpu_vendor {
     wick_status *(*open)(gpu_instance *gpu);
     /* The calling thread works on the device from here on. */
     int (*make_current)(gpu_device *device);
+    /* A launch as the vendor's newer drivers do it better; optional: driver.launch. */
+    int (*launch)(const gpu_device *device, void *function, const unsigned grid[3], const unsigned block[3],
+                  unsigned shared_bytes, void *stream, void **parameters);
     wick_status *(*open_device)(gpu_device *device);
     void (*close_device)(gpu_device *device);
     const char *(*error_text)(const gpu_instance *gpu, int result);

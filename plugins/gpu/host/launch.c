@@ -20,6 +20,14 @@ static wick_status *find(gpu_device *d, gpu_kernel kernel, void **out) {
     return gpu_check(gpu, result, names[kernel]);
 }
 
+static int start(const gpu_device *d, void *function, const unsigned grid[3], const unsigned block[3],
+                 unsigned shared_bytes, void *stream, void **parameters) {
+    const gpu_instance *gpu = d->gpu;
+    if (gpu->vendor->launch) return gpu->vendor->launch(d, function, grid, block, shared_bytes, stream, parameters);
+    return gpu->driver.launch(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared_bytes, stream,
+                              parameters, NULL);
+}
+
 wick_status *gpu_launch_grid(const wick_kernel_call *call, gpu_kernel kernel, const unsigned grid[3],
                              const unsigned block[3], unsigned shared_bytes, const void *args) {
     gpu_device *d = gpu_device_of(call);
@@ -28,9 +36,7 @@ wick_status *gpu_launch_grid(const wick_kernel_call *call, gpu_kernel kernel, co
     if (WICK_UNLIKELY(result)) return gpu_check(gpu, result, "using the device");
     void *function = atomic_load_explicit(&d->functions[kernel], memory_order_acquire);
     if (WICK_UNLIKELY(!function)) WICK_TRY(find(d, kernel, &function));
-    void *parameters[] = {(void *)args};
-    result = gpu->driver.launch(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared_bytes,
-                                gpu_stream(d, call->stream), parameters, NULL);
+    result = start(d, function, grid, block, shared_bytes, gpu_stream(d, call->stream), (void **)&args);
     return WICK_LIKELY(!result) ? NULL : gpu_check(gpu, result, names[kernel]);
 }
 

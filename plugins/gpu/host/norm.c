@@ -80,19 +80,21 @@ static bool weights_fit(const gpu_norm_args *a) {
 
 static int32_t walking_team(const gpu_norm_args *a) { return a->n > 16384 ? MOST_THREADS : a->n > 1024 ? 256 : 32; }
 
-/* A team larger than 32 is a block. */
-static wick_status *launch_rows(const wick_kernel_call *call, gpu_kernel kernel, const gpu_norm_args *a) {
-    unsigned threads = a->team > 32 ? (unsigned)a->team : 128;
-    return gpu_launch(call, kernel, gpu_blocks(gpu_device_of(call), a->rows * a->team, threads, 1, 64), threads, 0, a);
+/* As many blocks as `threads_at_once` of a multiprocessor make. A team larger than 32 is a block. */
+static wick_status *launch_rows(const wick_kernel_call *call, gpu_kernel kernel, const gpu_norm_args *a,
+                                unsigned threads_at_once) {
+    const unsigned threads = a->team > 32 ? (unsigned)a->team : 128;
+    const unsigned blocks = gpu_blocks(gpu_device_of(call), a->rows * a->team, threads, 1, threads_at_once / threads);
+    return gpu_launch(call, kernel, blocks, threads, 0, a);
 }
 
 static wick_status *forward(const wick_kernel_call *call, gpu_norm_args *a) {
     const norm_kernels *kernels = kernels_of((wick_dtype)a->dtype);
     if (!a->rows) return NULL;
     a->team = weights_fit(a) ? register_team(a, ROW_PACKS, MOST_THREADS) : 0;
-    if (a->team) return launch_rows(call, kernels->rows, a);
+    if (a->team) return launch_rows(call, kernels->rows, a, 2048);
     a->team = walking_team(a);
-    return launch_rows(call, kernels->walk, a);
+    return launch_rows(call, kernels->walk, a, 65536);
 }
 
 static wick_status *make_parts(const wick_kernel_call *call, gpu_norm_args *a) {
@@ -137,7 +139,7 @@ static wick_status *group_weights(const wick_kernel_call *call, const gpu_norm_a
 
 static wick_status *walk_backward(const wick_kernel_call *call, gpu_norm_args *a) {
     a->team = walking_team(a);
-    if (a->y && a->rows && a->n) WICK_TRY(launch_rows(call, kernels_of((wick_dtype)a->dtype)->walk_backward, a));
+    if (a->y && a->rows && a->n) WICK_TRY(launch_rows(call, kernels_of((wick_dtype)a->dtype)->walk_backward, a, 65536));
     if (!a->grads[0] && !a->grads[1]) return NULL;
     return a->pixels || a->groups ? group_weights(call, a) : layer_weights(call, a);
 }
