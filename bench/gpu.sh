@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds wick with its CUDA plugin on the GPU machine in a scratch folder, checks it and runs a smoke test, in one call under
-# six minutes. Usage: bench/gpu.sh [build|info|parity|train|check|bench]...   (default: the first four)
+# six minutes. Usage: bench/gpu.sh [build|info|parity|train|check|bench|memcheck|racecheck]...   (default: the first four)
 #
 #   WICK_GPU_DEPS=DIR    unpacked packages that the machine lacks (inih, libzip, jansson, zlib, pkg-config): a root with
 #                        usr/ in it, or a prefix with include/ and lib/
@@ -98,6 +98,32 @@ step_check() {
         --known tests/check/hip.known --output "$out/check.txt" >/dev/null 2>&1 || say "wick check failed or timed out"
     tail -9 "$out/check.txt"
 }
+
+# memcheck or racecheck over f32, i64 and bool cases of every operator, in as many processes as there are cores.
+sanitize() {
+    local tool=$1 parts k failed=0 notes
+    command -v compute-sanitizer >/dev/null || die "no compute-sanitizer"
+    parts=$(($(nproc) > 24 ? 24 : $(nproc)))
+    say "wick check under compute-sanitizer $tool, $parts processes"
+    for ((k = 1; k <= parts; ++k)); do
+        timeout "${WICK_GPU_SANITIZE_SECONDS:-280}" compute-sanitizer --tool "$tool" --error-exitcode 99 \
+            --target-processes all --log-file "$out/$tool-$k-%p.log" "$build/bin/wick" check "$build/lib/wick/cuda.so" \
+            --mode ops --quick --in-process --part "$k/$parts" --known tests/check/hip.known \
+            --output "$out/$tool-$k.txt" >/dev/null 2>&1 &
+    done
+    for ((k = 1; k <= parts; ++k)); do
+        wait -n || failed=$((failed + 1))
+    done
+    cat "$out/$tool"-*-*.log >"$out/$tool.log"
+    rm -f "$out/$tool"-*-*.log
+    notes=$(grep -c 'ERROR SUMMARY: 0 errors\|RACECHECK SUMMARY: 0 hazards' "$out/$tool.log" || true)
+    cat "$out/$tool"-*.txt | awk '$1 == "ops" && NF == 5 { pass += $2; fail += $3 } END { print pass, "cases pass,", fail, "fail" }'
+    say "$tool: $notes of $parts reports are clean, $failed processes failed"
+    grep -v 'SUMMARY: 0\|^=* COMPUTE-SANITIZER$' "$out/$tool.log" | head -40 || true
+    rm -f "$out/$tool"-*.txt
+}
+step_memcheck() { sanitize memcheck; }
+step_racecheck() { sanitize racecheck; }
 
 step_bench() {
     say "bench gpu"

@@ -12,6 +12,7 @@ enum {
     OPTION_SET,
     OPTION_KNOWN,
     OPTION_ONLY,
+    OPTION_PART,
     OPTION_AGAINST,
     OPTION_GOLDENS,
     OPTION_COVERAGE,
@@ -21,19 +22,13 @@ enum {
 };
 
 static const struct option known[] = {
-    {"mode", required_argument, NULL, OPTION_MODE},
-    {"report", required_argument, NULL, OPTION_REPORT},
-    {"output", required_argument, NULL, OPTION_OUTPUT},
-    {"set", required_argument, NULL, OPTION_SET},
-    {"known", required_argument, NULL, OPTION_KNOWN},
-    {"only", required_argument, NULL, OPTION_ONLY},
-    {"against", required_argument, NULL, OPTION_AGAINST},
-    {"goldens", required_argument, NULL, OPTION_GOLDENS},
-    {"coverage", required_argument, NULL, OPTION_COVERAGE},
-    {"timeout", required_argument, NULL, OPTION_TIMEOUT},
-    {"quick", no_argument, NULL, OPTION_QUICK},
-    {"in-process", no_argument, NULL, OPTION_IN_PROCESS},
-    {NULL, 0, NULL, 0},
+    {"mode", required_argument, NULL, OPTION_MODE},       {"report", required_argument, NULL, OPTION_REPORT},
+    {"output", required_argument, NULL, OPTION_OUTPUT},   {"set", required_argument, NULL, OPTION_SET},
+    {"known", required_argument, NULL, OPTION_KNOWN},     {"only", required_argument, NULL, OPTION_ONLY},
+    {"part", required_argument, NULL, OPTION_PART},       {"against", required_argument, NULL, OPTION_AGAINST},
+    {"goldens", required_argument, NULL, OPTION_GOLDENS}, {"coverage", required_argument, NULL, OPTION_COVERAGE},
+    {"timeout", required_argument, NULL, OPTION_TIMEOUT}, {"quick", no_argument, NULL, OPTION_QUICK},
+    {"in-process", no_argument, NULL, OPTION_IN_PROCESS}, {NULL, 0, NULL, 0},
 };
 
 static const struct {
@@ -86,6 +81,15 @@ static int read_seconds(const char *text) {
     return end == text || *end || n < 1 || n > 86400 ? 0 : (int)n;
 }
 
+/* K/N */
+static bool read_part(const char *text, check_options *o) {
+    char *end;
+    const long part = strtol(text, &end, 10), parts = *end == '/' ? strtol(end + 1, &end, 10) : 0;
+    if (*end || part < 1 || part > parts || parts > 1000) return false;
+    o->part = (int)part, o->parts = (int)parts;
+    return true;
+}
+
 static bool keep(request *q, int option, const char *value) {
     check_options *o = &q->options;
     switch (option) {
@@ -96,6 +100,7 @@ static bool keep(request *q, int option, const char *value) {
     case OPTION_OUTPUT: q->output = value; break;
     case OPTION_KNOWN: o->known = value; break;
     case OPTION_ONLY: o->only = value; break;
+    case OPTION_PART: return read_part(value, o);
     case OPTION_AGAINST: o->against = value; break;
     case OPTION_GOLDENS: o->goldens = value; break;
     case OPTION_COVERAGE: q->coverage = value; break;

@@ -45,6 +45,7 @@ const command commands[] = {
      "  --set KEY=VALUE       a key of the plugin's INI section; may be repeated\n"
      "  --known FILE          lines `exclude OP [WORDS] : REASON` and `expect-fail OP [CASE] : REASON`\n"
      "  --only OP             this operator alone\n"
+     "  --part K/N            the K-th of N parts of the operators, for several processes or machines\n"
      "  --against NAME        the plugin that computes what is right (default cpu)\n"
      "  --goldens DIR         results recorded from PyTorch, to be met too\n"
      "  --timeout SECONDS     without a word, after which a mode is ended (default 240)\n"

@@ -36,6 +36,7 @@ struct wick_step_graph {
     const wick_generator_interface *generator; /* NULL: random numbers are not captured */
     wick_memory random;                        /* {seed, offset} at the beginning of the step */
     uint64_t random_start;
+    bool draws; /* the capture has random launches */
     memory_cache *memory;
     int warmup, failed_in_a_row;
     step_mode mode; /* of the open step */
@@ -305,7 +306,7 @@ wick_status *step_break(context_impl *c, wick_device device, const char *reason)
 
 /* ---- launches ---- */
 /* A random kernel counts from the beginning of the step, which each run of the graph finds in device memory. */
-static wick_status *capture_kernel(const wick_step_graph *g, context_impl *c, const kernel_slot *slot,
+static wick_status *capture_kernel(wick_step_graph *g, context_impl *c, const kernel_slot *slot,
                                    const wick_kernel_call *call) {
     const op_entry *op = call->op;
     if (!(op->def->flags & RANDOM)) return slot_launch(c, slot, call);
@@ -313,6 +314,7 @@ static wick_status *capture_kernel(const wick_step_graph *g, context_impl *c, co
     wick_kernel_call captured = *call;
     captured.philox = &relative;
     captured.random_state = &g->random;
+    g->draws = true;
     return slot_launch(c, slot, &captured);
 }
 
@@ -358,8 +360,9 @@ wick_status *step_launch(context_impl *c, const kernel_slot *slot, const wick_ke
 }
 
 /* ---- a step ---- */
+/* Ahead of a capture, which may draw, and of a run of one that does. */
 static wick_status *write_random_state(context_impl *c, wick_step_graph *g) {
-    if (!g->generator) return NULL;
+    if (!g->generator || (g->executable && !g->draws)) return NULL;
     g->random_start = c->philox.offset;
     return g->generator->write_state(g->type->instance, g->device.index, stream_handle(g->stream), &g->random, 0,
                                      &c->philox);
@@ -367,6 +370,7 @@ static wick_status *write_random_state(context_impl *c, wick_step_graph *g) {
 
 static wick_status *begin_capture(wick_step_graph *g) {
     g->count = 0;
+    g->draws = false;
     WICK_TRY(g->graphs->capture_begin(g->type->instance, g->device.index, stream_handle(g->stream)));
     g->mode = STEP_CAPTURE;
     return NULL;

@@ -83,6 +83,7 @@ typedef struct check_options {
     const char *const *sets; /* "key=value" of its INI section */
     size_t set_count;
     const char *only;    /* one operator; NULL: all */
+    int part, parts;     /* of the operators, part `part` (from 1) of `parts`; 0: all */
     const char *against; /* plugin that computes what is right; NULL: "cpu", found as the loader finds it */
     const char *goldens; /* folder of recorded results; NULL: none */
     const char *known;   /* file of exclusions and expected failures; NULL: none */

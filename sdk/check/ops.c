@@ -208,7 +208,7 @@ static void run_operators(runner *r, const catalog *c) {
         ++selected;
         if (check_begin(r, c->families[i].functional->info.name)) run_operator(r, c, &c->families[i]);
     }
-    if (!selected) check_fail(r, "operators", "", "there is no operator '%s'", r->options->only);
+    if (!selected && r->options->only) check_fail(r, "operators", "", "there is no operator '%s'", r->options->only);
 }
 
 void mode_ops(runner *r) {

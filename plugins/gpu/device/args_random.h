@@ -20,6 +20,12 @@ typedef struct gpu_random_state {
     uint64_t seed, offset;
 } gpu_random_state;
 
+/* Writes a state. */
+typedef struct gpu_random_write_args {
+    uint64_t *state;
+    uint64_t seed, offset;
+} gpu_random_write_args;
+
 /* A dense output of n elements. */
 typedef struct gpu_random_args {
     void *out;

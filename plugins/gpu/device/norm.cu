@@ -96,15 +96,14 @@ GPU_FN two<C> center(const gpu_norm_args &a, int lane, row_words (&words)[ROW_PA
  * squares. That element lies within sqrt(n) standard deviations of the mean, so that what the subtraction loses is less
  * than n 2^-24 of the variance (Chan, Golub, LeVeque: Algorithms for Computing the Sample Variance, 1983). */
 template <class S>
-GPU_FN two<float> center_at_once(const gpu_norm_args &a, int lane, float pivot, row_words (&words)[ROW_PACKS],
+GPU_FN two<float> center_at_once(const gpu_norm_args &a, float pivot, row_words (&words)[ROW_PACKS],
                                  two<float> *shared) {
     enum { V = width_of<S>::n };
     two<float> sums = {0, 0};
-    each_held<S, float>(words, [&](float(&x)[V], int p) {
-        const float less = lane + p * a.team < (int)(a.n / V) ? pivot : 0;
+    each_held<S, float>(words, [&](float(&x)[V], int) {
         float squares[V];
         GPU_UNROLL
-        for (int j = 0; j < V; ++j) x[j] -= less, squares[j] = x[j] * x[j];
+        for (int j = 0; j < V; ++j) x[j] -= pivot, squares[j] = x[j] * x[j];
         sums.a += sum_of(x), sums.b += sum_of(squares);
     });
     sums = row_join(sums, a.team, add_two(), shared);
@@ -112,31 +111,36 @@ GPU_FN two<float> center_at_once(const gpu_norm_args &a, int lane, float pivot, 
     return two<float>{pivot + off, 1 / sqrtf((square > 0 ? square : 0) + (float)a.eps)};
 }
 
-/* How the statistics of rows of S are found; `turn` alternates. */
+/* How rows of S are centered. `pivot` stands for what is no element; `turn` alternates. */
 template <class S>
 struct centering {
     typedef S C;
     struct memory {
         C sums[2][TEAM_WAVES];
     };
-    static GPU_MEMBER two<C> of(const gpu_norm_args &a, int lane, const S *, row_words (&words)[ROW_PACKS], memory &m, int) {
+    static GPU_MEMBER C pivot(const gpu_norm_args &, const S *) { return 0; }
+    static GPU_MEMBER two<C> of(const gpu_norm_args &a, int lane, C, row_words (&words)[ROW_PACKS], memory &m, int) {
         return center<S>(a, lane, words, m.sums);
     }
+    static GPU_MEMBER C normalized(C x, const two<C> &s) { return (x - s.a) * s.b; }
 };
 template <class S>
-struct centering_at_once {
+struct centering_16 {
     struct memory {
         two<float> sums[2][TEAM_WAVES];
     };
-    static GPU_MEMBER two<float> of(const gpu_norm_args &a, int lane, const S *row, row_words (&words)[ROW_PACKS], memory &m,
+    /* One multiplication and addition: the elements' own digits end before those that this loses. */
+    static GPU_MEMBER float normalized(float x, const two<float> &s) { return x * s.b - s.a * s.b; }
+    static GPU_MEMBER float pivot(const gpu_norm_args &a, const S *row) { return a.mean ? load_as<float>(*row) : 0; }
+    static GPU_MEMBER two<float> of(const gpu_norm_args &a, int, float pivot, row_words (&words)[ROW_PACKS], memory &m,
                                     int turn) {
-        return center_at_once<S>(a, lane, a.mean ? load_as<float>(*row) : 0, words, m.sums[turn]);
+        return center_at_once<S>(a, pivot, words, m.sums[turn]);
     }
 };
 template <>
-struct centering<f16> : centering_at_once<f16> {};
+struct centering<f16> : centering_16<f16> {};
 template <>
-struct centering<bf16> : centering_at_once<bf16> {};
+struct centering<bf16> : centering_16<bf16> {};
 
 /* Writes what the row's elements become. W: the type of weight and bias. */
 template <class S, class W, bool WEIGHT, bool BIAS, class C>
@@ -149,7 +153,7 @@ GPU_FN void finish_row(const gpu_norm_args &a, S *row, int packs, int lane, two<
         if (BIAS) read_weights<W, V>(a.bias, first_of<V>(a.n, at), b);
         GPU_UNROLL
         for (int j = 0; j < V; ++j) {
-            x[j] = (x[j] - s.a) * s.b;
+            x[j] = centering<S>::normalized(x[j], s);
             if (WEIGHT) x[j] *= w[j];
             if (BIAS) x[j] += b[j];
         }
@@ -183,8 +187,9 @@ GPU_FN void norm_rows(const gpu_norm_args &a) {
         const S *x = static_cast<const S *>(a.x) + at;
         S *y = static_cast<S *>(a.y) + at;
         row_words words[ROW_PACKS];
-        row_fetch(x, packs, lane, team, words_filled<S>(C(0)), words);
-        const two<C> s = centering<S>::of(a, lane, x, words, shared, turn);
+        const C pivot = centering<S>::pivot(a, x);
+        row_fetch(x, packs, lane, team, words_filled<S>(pivot), words);
+        const two<C> s = centering<S>::of(a, lane, pivot, words, shared, turn);
         if (row < a.rows && !lane) store_statistics(a, row, s.a, s.b);
         if (same)
             finish_with<S, S>(a, y, row < a.rows ? packs : 0, lane, s, words);

@@ -19,6 +19,12 @@ GPU_FN double unit24(uint32_t high) { return (double)(high >> 8) * (1.0 / (1 << 
 GPU_FN uint64_t bits53(uint32_t high, uint32_t low) { return (uint64_t)high << 21 | low >> 11; }
 GPU_FN double unit53(uint32_t high, uint32_t low) { return (double)bits53(high, low) * (1.0 / (UINT64_C(1) << 53)); }
 
+GPU_KERNEL(random_write_state, 32, gpu_random_write_args) {
+    if (gpu_thread()) return;
+    a.state[0] = a.seed;
+    a.state[1] = a.offset;
+}
+
 /* ---- distributions ---- */
 GPU_FN double draw_one(const gpu_random_args &a, double u) {
     switch (a.kind) {

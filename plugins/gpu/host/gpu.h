@@ -110,7 +110,7 @@ static inline gpu_device *gpu_device_of(const wick_kernel_call *call) {
 /* NULL of the ABI is the device's own default stream. */
 static inline void *gpu_stream(const gpu_device *device, void *stream) { return stream ? stream : device->stream; }
 
-/* ---- memory.c, stream.c, event.c, graph.c ---- */
+/* ---- memory.c, stream.c, random.c ---- */
 extern const wick_memory_interface gpu_memory_interface;
 extern const wick_stream_interface gpu_stream_interface;
 extern const wick_event_interface gpu_event_interface;

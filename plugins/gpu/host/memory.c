@@ -94,12 +94,3 @@ const wick_memory_interface gpu_memory_interface = {
     .allocate_pinned = allocate_pinned,
     .free_pinned = free_pinned,
 };
-
-/* ---- random state for captured graphs ---- */
-static wick_status *write_state(void *instance, int32_t index, void *stream, const wick_memory *state, uint64_t offset,
-                                const wick_philox *philox) {
-    return copy_from_host(instance, index, stream, state, offset, philox, sizeof *philox, 0);
-}
-
-const wick_generator_interface gpu_generator_interface = {.struct_size = sizeof gpu_generator_interface,
-                                                          .write_state = write_state};

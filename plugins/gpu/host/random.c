@@ -199,3 +199,17 @@ static const wick_kernel_row rows[] = {
     ROW("native_dropout", native_dropout, NULL, GPU_REALS),
 };
 const gpu_table gpu_random_table = GPU_TABLE(rows);
+
+/* ---- the state of captured graphs ---- */
+/* By a kernel: a copy from the host would wait for the stream. */
+static wick_status *write_state(void *instance, int32_t index, void *stream, const wick_memory *state, uint64_t offset,
+                                const wick_philox *philox) {
+    const wick_kernel_call call = {.instance = instance, .device.index = index, .stream = stream};
+    const gpu_random_write_args a = {.state = (uint64_t *)(uintptr_t)gpu_address(state, offset),
+                                     .seed = philox->seed,
+                                     .offset = philox->offset};
+    return gpu_launch(&call, GPU_random_write_state, 1, 32, 0, &a);
+}
+
+const wick_generator_interface gpu_generator_interface = {.struct_size = sizeof gpu_generator_interface,
+                                                          .write_state = write_state};
