@@ -52,6 +52,8 @@ typedef struct bench_entry {
     double ns;                     /* result: best time of one repetition, NaN if there is none */
 } bench_entry;
 void bench_race(bench_entry *entries, int count);
+/* Batches of about so many ns from here on (200,000): those that end by waiting for a device want to be longer. */
+void bench_batches(double ns);
 /* The best time of one repetition over batches that take `seconds` together. */
 double bench_time(bench_run run, void *user, double seconds);
 /* Three malloc+free pairs: the unit that tells how fast the machine is just now. */

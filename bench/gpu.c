@@ -327,6 +327,7 @@ static void open_gpu(void) {
 
 int main(int argc, char **argv) {
     bench_begin("gpu", argc, argv);
+    bench_batches(5e6); /* PyTorch's, too: torch_peer.py */
     open_gpu();
     if (bench_wanted("launches")) measure_launches();
     if (bench_wanted("mlp")) measure_mlp();

@@ -106,7 +106,7 @@ sanitize() {
     parts=$(($(nproc) > 24 ? 24 : $(nproc)))
     say "wick check under compute-sanitizer $tool, $parts processes"
     for ((k = 1; k <= parts; ++k)); do
-        timeout "${WICK_GPU_SANITIZE_SECONDS:-280}" compute-sanitizer --tool "$tool" --error-exitcode 99 \
+        timeout "${WICK_GPU_SANITIZE_SECONDS:-280}" compute-sanitizer --tool "$tool" --error-exitcode 99 --report-api-errors no \
             --target-processes all --log-file "$out/$tool-$k-%p.log" "$build/bin/wick" check "$build/lib/wick/cuda.so" \
             --mode ops --quick --in-process --part "$k/$parts" --known tests/check/hip.known \
             --output "$out/$tool-$k.txt" >/dev/null 2>&1 &

@@ -4,8 +4,11 @@
 
 #include "options.h"
 
-#define BATCH_NS 200e3
 #define ROUNDS 6
+
+static double batch_length = 200e3;
+
+void bench_batches(double ns) { batch_length = ns; }
 
 double bench_now_ns(void) {
     struct timespec t;
@@ -19,13 +22,13 @@ static double batch_ns(bench_run run, void *user, int64_t n) {
     return bench_now_ns() - start;
 }
 
-/* Repetitions that take about BATCH_NS. */
+/* Repetitions that take about batch_length. */
 static int64_t batch_size(bench_run run, void *user) {
     int64_t n = 1;
     for (;;) {
         double ns = batch_ns(run, user, n);
-        if (ns >= BATCH_NS / 2) return n;
-        n = ns < BATCH_NS / 16 ? n * 8 : (int64_t)((double)n * BATCH_NS / ns) + 1;
+        if (ns >= batch_length / 2) return n;
+        n = ns < batch_length / 16 ? n * 8 : (int64_t)((double)n * batch_length / ns) + 1;
     }
 }
 

@@ -15,7 +15,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-BATCH_NS = 200e3
+BATCH_NS, CUDA_BATCH_NS = 200e3, 5e6  # timing.c, gpu.c
 DTYPES = {"f32": torch.float32, "f64": torch.float64, "bf16": torch.bfloat16}
 
 
@@ -26,17 +26,17 @@ def batch_ns(run, n):
     return time.perf_counter_ns() - start
 
 
-def batch_size(run):
+def batch_size(run, length):
     n = 1
     while True:
         ns = batch_ns(run, n)
-        if ns >= BATCH_NS / 2:
+        if ns >= length / 2:
             return n
-        n = n * 8 if ns < BATCH_NS / 16 else int(n * BATCH_NS / ns) + 1
+        n = n * 8 if ns < length / 16 else int(n * length / ns) + 1
 
 
-def best_ns(run, seconds):
-    n = batch_size(run)
+def best_ns(run, seconds, batch):
+    n = batch_size(run, batch)
     best, end = float("inf"), time.perf_counter() + seconds
     while True:
         best = min(best, batch_ns(run, n) / n)
@@ -245,7 +245,8 @@ def answer(question):
         torch.set_num_threads(int(threads))
         torch.manual_seed(0)
         make = {"kernel": kernel, "mm": product, "train": train, "cuda": cuda}.get(work)
-        return best_ns(make(*rest) if make else dispatch(work), float(seconds))
+        batch = CUDA_BATCH_NS if work == "cuda" else BATCH_NS
+        return best_ns(make(*rest) if make else dispatch(work), float(seconds), batch)
     if kind == "memory":
         return float(fresh(__file__, "--memory", *words))
     return float(fresh("-c", LOAD).split()[["time", "memory"].index(words[0])])
