@@ -56,7 +56,11 @@ static const gpu_vendor vendor = {
     .libraries = driver_names,
     .column = 0,
     .images = gpu_images,
+#ifdef CUDA_WITHOUT_KERNELS
+    .images_note = "built without nvcc: it has no kernels of its own",
+#else
     .images_note = "",
+#endif
     /* CU_DEVICE_ATTRIBUTE_... of cuda.h */
     .attribute = {.multiprocessors = 16, .wave = 10, .shared_bytes = 97, .clock_khz = 13, .major = 75, .minor = 76},
     .open = open_vendor,
