@@ -1,6 +1,12 @@
 #!/usr/bin/env bash
 # Builds wick with its CUDA plugin on the GPU machine in a scratch folder, checks it and runs a smoke test, in one call under
-# six minutes. Usage: bench/gpu.sh [build|info|parity|train|check|bench]...   (default: the first four)
+# six minutes. Usage: bench/gpu.sh [build|info|parity|train|losses|hip|check|bench]...   (default: the first four)
+#
+#   build   libraries, plugins and programs          info    is the CUDA plugin ready?
+#   parity  recorded PyTorch results on cuda         train   digits on cpu and cuda
+#   losses  the first 20 losses and the accuracy of the digits on cuda, cuda with graphs and hip are the CPU's
+#   hip     plugin hip over CUDA's driver: digits, recorded results, wick check
+#   check   wick check of cuda                       bench   times beside PyTorch's
 #
 #   WICK_GPU_DEPS=DIR    unpacked packages that the machine lacks (inih, libzip, jansson, zlib, pkg-config): a root with
 #                        usr/ in it, or a prefix with include/ and lib/
@@ -63,9 +69,12 @@ step_build() {
     cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DWICK_CUDA=ON -DWICK_TESTS=ON \
         -DWICK_CUDA_ARCHITECTURES="${arch:-90}" >"$out/configure.log" 2>&1 ||
         { tail -20 "$out/configure.log"; die "configuring failed"; }
-    cmake --build "$build" -j "$(nproc)" --target wick wick-nn wick_cpu wick_cuda wick-cli wick-probe wick-parity bench-gpu \
+    cmake --build "$build" -j "$(nproc)" --target wick wick-nn wick_cpu wick_cuda wick_hip hip_over_cuda wick-cli wick-probe wick-parity bench-gpu \
         >"$out/build.log" 2>&1 || { grep -E 'error|FAILED' "$out/build.log" | head -20; die "building failed"; }
 }
+
+# Plugin hip, unchanged, over CUDA's driver (tests/gpu/hip_over_cuda.c).
+hip_driver=$build/tests/libhip_over_cuda.so
 
 write_configuration() {
     cat >"$build/gpu.ini" <<INI
@@ -75,7 +84,43 @@ path = $build/lib/wick/cpu.so
 path = $build/lib/wick/cuda.so
 fallback = cpu
 INI
+    cat >"$build/hip.ini" <<INI
+[plugin.cpu]
+path = $build/lib/wick/cpu.so
+[plugin.hip]
+path = $build/lib/wick/hip.so
+driver = $hip_driver
+fallback = cpu
+INI
     cat tests/parity.known tests/gpu/parity.known >"$build/parity.known"
+}
+
+# parity DEVICE INI NAME: recorded PyTorch results; $out/NAME.json and NAME.txt
+parity() {
+    say "recorded PyTorch results of $goldens on $1"
+    timeout 150 "$build/bin/wick-parity" "$goldens" --ops --grad --device "$1" --config "$build/$2" \
+        --known "$build/parity.known" --json "$out/$3.json" >"$out/$3.txt" 2>&1 || say "parity failed or timed out"
+    tail -5 "$out/$3.txt"
+}
+
+# check PLUGIN NAME option...: the conformance suite; $out/NAME.txt
+check() {
+    local plugin=$1 name=$2
+    shift 2
+    say "wick check $plugin.so"
+    timeout 240 "$build/bin/wick" check "$build/lib/wick/$plugin.so" --mode load,memory,stress,ops,grad \
+        --known tests/check/hip.known --output "$out/$name.txt" "$@" >/dev/null 2>&1 || say "wick check failed or timed out"
+    tail -9 "$out/$name.txt"
+}
+
+# train NAME DEVICE option...: examples/digits.ini; $out/train-NAME.txt, run folder $build/runs/NAME
+train() {
+    local name=$1 device=$2
+    shift 2
+    say "wick train examples/digits.ini on $name"
+    timeout 60 "$build/bin/wick" train examples/digits.ini --set device="$device" --set train.log_steps=1 \
+        --out "$build/runs/$name" "$@" >"$out/train-$name.txt" 2>&1 || say "training on $name failed"
+    tail -3 "$out/train-$name.txt"
 }
 
 step_info() {
@@ -85,19 +130,8 @@ step_info() {
     grep -q '^.*cuda.*ready' "$out/info.txt" || die "the CUDA plugin is not ready"
 }
 
-step_parity() {
-    say "recorded PyTorch results of $goldens on cuda"
-    timeout 150 "$build/bin/wick-parity" "$goldens" --ops --grad --device cuda --config "$build/gpu.ini" \
-        --known "$build/parity.known" --json "$out/parity.json" >"$out/parity.txt" 2>&1 || say "parity failed or timed out"
-    tail -5 "$out/parity.txt"
-}
-
-step_check() {
-    say "wick check"
-    timeout 240 "$build/bin/wick" check "$build/lib/wick/cuda.so" --mode load,memory,stress,ops,grad \
-        --known tests/check/hip.known --output "$out/check.txt" >/dev/null 2>&1 || say "wick check failed or timed out"
-    tail -9 "$out/check.txt"
-}
+step_parity() { parity cuda gpu.ini parity; }
+step_check() { check cuda check; }
 
 step_bench() {
     say "bench gpu"
@@ -105,13 +139,57 @@ step_bench() {
 }
 
 step_train() {
-    local device
-    for device in cpu cuda; do
-        say "wick train examples/digits.ini on $device"
-        timeout 60 "$build/bin/wick" train examples/digits.ini --set device=$device >"$out/train-$device.txt" 2>&1 ||
-            say "training on $device failed"
-        tail -3 "$out/train-$device.txt"
+    train cpu cpu
+    train cuda cuda
+}
+
+step_hip() {
+    say "wick info of hip"
+    "$build/bin/wick" info --why --config "$build/hip.ini" >"$out/info-hip.txt" 2>&1 || true
+    cat "$out/info-hip.txt"
+    grep -q '^hip: ready' "$out/info-hip.txt" || die "the HIP plugin is not ready over $hip_driver"
+    train hip hip --set plugin.hip.driver="$hip_driver"
+    parity hip hip.ini parity-hip
+    check hip check-hip --set driver="$hip_driver"
+}
+
+# compare NAME: its first 20 losses are the CPU's within 1e-4 relative, its accuracy within a hundredth.
+compare() {
+    awk -F, -v name="$1" '
+        FNR == 1 { for (i = 1; i <= NF; ++i) column[$i] = i; next }
+        FILENAME ~ /steps.csv$/ && FNR <= 21 {
+            if (FILENAME ~ /\/cpu\//) { wanted[$1] = $column["loss"]; next }
+            d = ($column["loss"] - wanted[$1]) / wanted[$1]
+            if (d < 0) d = -d
+            if (!(d <= most)) most = d
+            ++steps
+        }
+        FILENAME ~ /metrics.csv$/ {
+            if (FILENAME ~ /\/cpu\//) reference = $column["test_accuracy"]
+            else accuracy = $column["test_accuracy"]
+        }
+        END {
+            apart = accuracy - reference
+            if (apart < 0) apart = -apart
+            bad = steps != 20 || !(most <= 1e-4) || reference == "" || !(apart <= 0.01)
+            printf "%-12s %d losses, largest relative difference %.2g; final accuracy %.4f, cpu %.4f%s\n", name, steps,
+                most, accuracy, reference, bad ? "  FAILED" : ""
+            exit bad
+        }' "$build"/runs/cpu/{steps,metrics}.csv "$build/runs/$1"/{steps,metrics}.csv
+}
+
+step_losses() {
+    local name failed=0
+    rm -rf "$build/runs"
+    train cpu cpu
+    train cuda cuda
+    train cuda-graphs cuda --set plugin.cuda.graphs=auto
+    train hip hip --set plugin.hip.driver="$hip_driver"
+    say "first 20 losses and final accuracy"
+    for name in cuda cuda-graphs hip; do
+        compare "$name" 2>&1 | tee -a "$out/losses.txt" || failed=1
     done
+    ((!failed)) || die "losses differ from the CPU's"
 }
 
 use_dependencies
