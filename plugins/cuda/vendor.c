@@ -30,9 +30,7 @@ static const char *error_text(const gpu_instance *gpu, int result) {
 }
 
 /* The primary context: other libraries of the process use the same one. */
-static wick_status *open_device(gpu_device *d) {
-    return gpu_check(d->gpu, CALL(d->gpu, RETAIN, retain_fn)(&d->context, d->handle), "opening the device");
-}
+static int open_device(gpu_device *d) { return CALL(d->gpu, RETAIN, retain_fn)(&d->context, d->handle); }
 
 static void close_device(gpu_device *d) {
     CALL(d->gpu, RELEASE, release_fn)(d->handle);

@@ -11,7 +11,6 @@
 #define CPU_SECTION "[plugin.cpu]\npath = " WICK_BUILD_DIR "/lib/wick/cpu.so\n"
 #define HIP_SECTION "[plugin.hip]\npath = " WICK_BUILD_DIR "/lib/wick/hip.so\n"
 #define HIP_INI CPU_SECTION HIP_SECTION "driver = " MOCK "\n"
-#define OPTIONAL "required = no\n"
 
 static void (*mock_fail)(const char *orders);
 static long (*mock_calls)(const char *call);
@@ -88,47 +87,6 @@ static void test_device(void **state) {
     assert_same_values(y, numbers(F.host, 100, 0.5f), 0);
     end();
     unsetenv("MOCK_HIP_DEVICES");
-}
-
-/* The state and reason of [plugin.hip] in a runtime of its own. */
-static void assert_state(const char *section, wick_backend_state state, const char *reason) {
-    open_fixture(&F, section);
-    const wick_backend_info *info = NULL;
-    for (int i = 0; (info = wick_runtime_backend(F.runtime, i)) && strcmp(info->name, "hip") != 0;) ++i;
-    assert_non_null(info);
-    if (info->state != state || !strstr(info->reason, reason))
-        fail_msg("wanted state %d with '%s', got %d: %s", state, reason, info->state, info->reason);
-    close_fixture(&F);
-}
-
-static void test_no_driver(void **state) {
-    assert_state(CPU_SECTION HIP_SECTION OPTIONAL "driver = /nowhere/libamdhip64.so\n", WICK_BACKEND_NO_DEVICE,
-                 "no hip driver: /nowhere/libamdhip64.so: cannot open shared object file");
-    assert_state(CPU_SECTION HIP_SECTION OPTIONAL "driver = " WICK_BUILD_DIR "/lib/wick/cpu.so\n",
-                 WICK_BACKEND_NO_DEVICE, "the hip driver has no hipInit: it is too old");
-}
-
-static void test_no_device(void **state) {
-    setenv("MOCK_HIP_DEVICES", "0", 1);
-    assert_state(HIP_INI OPTIONAL, WICK_BACKEND_NO_DEVICE, "no hip device: hipErrorNoDevice");
-    unsetenv("MOCK_HIP_DEVICES");
-}
-
-static void test_failures_while_opening(void **state) {
-    static const struct {
-        const char *order, *reason;
-        wick_backend_state state;
-    } cases[] = {
-        {"hipInit:1:100", "no hip device: hipErrorNoDevice", WICK_BACKEND_NO_DEVICE},
-        {"hipModuleLoadData:1:200", "no kernels for mock 0 (9.0): hipErrorInvalidImage", WICK_BACKEND_NO_DEVICE},
-        {"hipStreamCreateWithPriority:1:400", "making a stream: hipErrorInvalidHandle", WICK_BACKEND_REFUSED},
-        {"hipSetDevice:1:101", "using the device: hipErrorInvalidDevice", WICK_BACKEND_REFUSED}};
-    for (size_t i = 0; i < COUNT(cases); ++i) {
-        mock_fail(cases[i].order);
-        assert_state(HIP_INI OPTIONAL, cases[i].state, cases[i].reason);
-    }
-    mock_fail(NULL);
-    assert_state(HIP_INI OPTIONAL, WICK_BACKEND_READY, "");
 }
 
 /* ---- operators ---- */
@@ -412,9 +370,6 @@ static void test_each_call_failing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_device),
-        cmocka_unit_test(test_no_driver),
-        cmocka_unit_test(test_no_device),
-        cmocka_unit_test(test_failures_while_opening),
         cmocka_unit_test(test_forward_and_backward),
         cmocka_unit_test(test_strides_and_casts),
         cmocka_unit_test(test_lazy_signs),

@@ -42,7 +42,7 @@ typedef struct gpu_vendor {
     wick_status *(*open)(gpu_instance *gpu);
     /* The calling thread works on the device from here on. */
     int (*make_current)(gpu_device *device);
-    wick_status *(*open_device)(gpu_device *device);
+    int (*open_device)(gpu_device *device);
     void (*close_device)(gpu_device *device);
     const char *(*error_text)(const gpu_instance *gpu, int result);
     /* Libraries are optional: absent ones leave the own kernels. Reasons go to gpu->library_notes. */
