@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Builds wick with its CUDA plugin on the GPU machine in a scratch folder, checks it and runs a smoke test, in one call under
-# six minutes. Usage: bench/gpu.sh [build|info|parity|train|losses|hip|check|bench]...   (default: the first four)
+# six minutes. Usage: bench/gpu.sh [build|info|parity|train|losses|hip|growth|check|bench]...   (default: the first four)
 #
 #   build   libraries, plugins and programs          info    is the CUDA plugin ready?
 #   parity  recorded PyTorch results on cuda         train   digits on cpu and cuda
 #   losses  the first 20 losses and the accuracy of the digits on cuda, cuda with graphs and hip are the CPU's
 #   hip     plugin hip over CUDA's driver: digits, recorded results, wick check
+#   growth  memory over 5,000 steps of changing shapes does not grow
 #   check   wick check of cuda                       bench   times beside PyTorch's
 #
 #   WICK_GPU_DEPS=DIR    unpacked packages that the machine lacks (inih, libzip, jansson, zlib, pkg-config): a root with
@@ -69,7 +70,7 @@ step_build() {
     cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DWICK_CUDA=ON -DWICK_TESTS=ON \
         -DWICK_CUDA_ARCHITECTURES="${arch:-90}" >"$out/configure.log" 2>&1 ||
         { tail -20 "$out/configure.log"; die "configuring failed"; }
-    cmake --build "$build" -j "$(nproc)" --target wick wick-nn wick_cpu wick_cuda wick_hip hip_over_cuda wick-cli wick-probe wick-parity bench-gpu \
+    cmake --build "$build" -j "$(nproc)" --target wick wick-nn wick_cpu wick_cuda wick_hip hip_over_cuda growth wick-cli wick-probe wick-parity bench-gpu \
         >"$out/build.log" 2>&1 || { grep -E 'error|FAILED' "$out/build.log" | head -20; die "building failed"; }
 }
 
@@ -190,6 +191,11 @@ step_losses() {
         compare "$name" 2>&1 | tee -a "$out/losses.txt" || failed=1
     done
     ((!failed)) || die "losses differ from the CPU's"
+}
+
+step_growth() {
+    say "memory over 5,000 steps on cuda"
+    timeout 240 "$build/tests/growth" "$build/gpu.ini" cuda 5000 16384 2>&1 | tee "$out/growth.txt" || die "memory grows"
 }
 
 use_dependencies
