@@ -56,7 +56,7 @@ static wick_status *run_steps(training *t, wick_step_graph *graph, int begin, in
 
 /* The first quarter warms up. */
 static wick_status *measure(training *t, wick_step_graph *graph, int steps, bool *out_grew) {
-    figures warm = {0}, now;
+    figures warm = {0}, now = {0};
     for (int quarter = 0; quarter < 4; ++quarter) {
         int end = steps / 4 * (quarter + 1);
         WICK_TRY(run_steps(t, graph, steps / 4 * quarter, end));

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <wick/autograd.h>
+#include <wick/graph.h>
 #include <wick/sdk/plugin.h>
 #include <wick/stream.h>
 
@@ -309,10 +310,45 @@ static void test_memory_is_full(void **state) {
     wick_tensor *x = numbers(HIP, 1 << 20, 1);
     expect_good(F.c);
     numbers(HIP, 100 << 20, 1);
-    assert_fails(WICK_OUT_OF_MEMORY, "hip:0 is out of memory: wanted 419430400 bytes, 4194304 in use");
+    assert_fails(WICK_OUT_OF_MEMORY, "hip:0 is out of memory: wanted 419430400 bytes, 4194304 in use, highest so far "
+                                     "4194304, 0 cached, 45805696 of 50000000 free");
     assert_same_values(x, numbers(F.host, 1 << 20, 1), 0);
+    wick_tensor *most = numbers(HIP, 10 << 20, 1);
+    assert_same_values(most, numbers(F.host, 10 << 20, 1), 0);
     end();
     unsetenv("MOCK_HIP_MEMORY");
+}
+
+/* What the device's cache holds is there for the steps of a graph. */
+static void test_memory_of_a_graph(void **state) {
+    wick_step_graph *graph;
+    setenv("MOCK_HIP_MEMORY", "50000000", 1);
+    start();
+    wick_drop(F.c, numbers(HIP, 10 << 20, 1));
+    expect_ok(wick_step_graph_create(F.runtime, HIP, 1, &graph));
+    assert_true(wick_step_begin(F.c, graph));
+    wick_scope scope = wick_scope_open(F.c);
+    assert_same_values(numbers(HIP, 9 << 20, 1), numbers(F.host, 9 << 20, 1), 0);
+    numbers(HIP, 9 << 20, 1);
+    assert_fails(WICK_OUT_OF_MEMORY, "hip:0 is out of memory: wanted 37748736 bytes, 37749248 in use");
+    wick_scope_close(F.c, scope);
+    assert_true(wick_step_end(F.c));
+    wick_step_graph_destroy(graph);
+    assert_same_values(numbers(HIP, 10 << 20, 1), numbers(F.host, 10 << 20, 1), 0);
+    end();
+    unsetenv("MOCK_HIP_MEMORY");
+}
+
+/* A device that cannot be used is not out of memory. */
+static void test_allocations_fail_otherwise(void **state) {
+    start();
+    mock_fail("hipMalloc:1:999");
+    assert_null(numbers(HIP, 100, 1));
+    wick_status *s = wick_status_take(F.c);
+    assert_int_equal(wick_status_code(s), WICK_DEVICE_ERROR);
+    assert_string_equal(wick_status_message(s), "hip: allocating memory: hipErrorUnknown (999)");
+    wick_status_free(s);
+    end();
 }
 
 static void test_launch_failures(void **state) {
@@ -382,6 +418,8 @@ int main(void) {
         cmocka_unit_test(test_graph),
         cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_memory_is_full),
+        cmocka_unit_test(test_memory_of_a_graph),
+        cmocka_unit_test(test_allocations_fail_otherwise),
         cmocka_unit_test(test_launch_failures),
         cmocka_unit_test(test_asynchronous_failures),
         cmocka_unit_test(test_each_call_failing),
