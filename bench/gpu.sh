@@ -119,8 +119,8 @@ train() {
     local name=$1 device=$2
     shift 2
     say "wick train examples/digits.ini on $name"
-    timeout 60 "$build/bin/wick" train examples/digits.ini --set device="$device" --set train.log_steps=1 \
-        --out "$build/runs/$name" "$@" >"$out/train-$name.txt" 2>&1 || say "training on $name failed"
+    timeout 60 "$build/bin/wick" train examples/digits.ini --set device="$device" --out "$build/runs/$name" \
+        "$@" >"$out/train-$name.txt" 2>&1 || say "training on $name failed"
     tail -3 "$out/train-$name.txt"
 }
 
@@ -180,12 +180,12 @@ compare() {
 }
 
 step_losses() {
-    local name failed=0
+    local name failed=0 log=(--set train.log_steps=1)
     rm -rf "$build/runs"
-    train cpu cpu
-    train cuda cuda
-    train cuda-graphs cuda --set plugin.cuda.graphs=auto
-    train hip hip --set plugin.hip.driver="$hip_driver"
+    train cpu cpu "${log[@]}"
+    train cuda cuda "${log[@]}"
+    train cuda-graphs cuda "${log[@]}" --set plugin.cuda.graphs=auto
+    train hip hip "${log[@]}" --set plugin.hip.driver="$hip_driver"
     say "first 20 losses and final accuracy"
     for name in cuda cuda-graphs hip; do
         compare "$name" 2>&1 | tee -a "$out/losses.txt" || failed=1
