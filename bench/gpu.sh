@@ -1,6 +1,14 @@
 #!/usr/bin/env bash
 # Builds wick with its CUDA plugin on the GPU machine in a scratch folder, checks it and runs a smoke test, in one call under
-# six minutes. Usage: bench/gpu.sh [build|info|parity|train|check|bench|memcheck|racecheck]...   (default: the first four)
+# six minutes. Usage: bench/gpu.sh [STEP]...   (default: build info parity train)
+#
+#   build   libraries, plugins and programs          info    is the CUDA plugin ready?
+#   parity  recorded PyTorch results on cuda         train   digits on cpu and cuda
+#   losses  the first 20 losses and the accuracy of the digits on cuda, cuda with graphs and hip are the CPU's
+#   hip     plugin hip over CUDA's driver: digits, recorded results, wick check
+#   growth  memory over 5,000 steps of changing shapes does not grow
+#   check   wick check of cuda                       bench   times beside PyTorch's
+#   memcheck, racecheck   wick check under compute-sanitizer
 #
 #   WICK_GPU_DEPS=DIR    unpacked packages that the machine lacks (inih, libzip, jansson, zlib, pkg-config): a root with
 #                        usr/ in it, or a prefix with include/ and lib/
@@ -63,9 +71,12 @@ step_build() {
     cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DWICK_CUDA=ON -DWICK_TESTS=ON \
         -DWICK_CUDA_ARCHITECTURES="${arch:-90}" >"$out/configure.log" 2>&1 ||
         { tail -20 "$out/configure.log"; die "configuring failed"; }
-    cmake --build "$build" -j "$(nproc)" --target wick wick-nn wick_cpu wick_cuda wick-cli wick-probe wick-parity bench-gpu \
-        >"$out/build.log" 2>&1 || { grep -E 'error|FAILED' "$out/build.log" | head -20; die "building failed"; }
+    cmake --build "$build" -j "$(nproc)" --target wick wick-nn wick_cpu wick_cuda wick_hip hip_over_cuda growth wick-cli \
+        wick-probe wick-parity bench-gpu >"$out/build.log" 2>&1 || { grep -E 'error|FAILED' "$out/build.log" | head -20; die "building failed"; }
 }
+
+# Plugin hip, unchanged, over CUDA's driver (tests/gpu/hip_over_cuda.c).
+hip_driver=$build/tests/libhip_over_cuda.so
 
 write_configuration() {
     cat >"$build/gpu.ini" <<INI
@@ -75,7 +86,43 @@ path = $build/lib/wick/cpu.so
 path = $build/lib/wick/cuda.so
 fallback = cpu
 INI
+    cat >"$build/hip.ini" <<INI
+[plugin.cpu]
+path = $build/lib/wick/cpu.so
+[plugin.hip]
+path = $build/lib/wick/hip.so
+driver = $hip_driver
+fallback = cpu
+INI
     cat tests/parity.known tests/gpu/parity.known >"$build/parity.known"
+}
+
+# parity DEVICE INI NAME: recorded PyTorch results; $out/NAME.json and NAME.txt
+parity() {
+    say "recorded PyTorch results of $goldens on $1"
+    timeout 150 "$build/bin/wick-parity" "$goldens" --ops --grad --device "$1" --config "$build/$2" \
+        --known "$build/parity.known" --json "$out/$3.json" >"$out/$3.txt" 2>&1 || say "parity failed or timed out"
+    tail -5 "$out/$3.txt"
+}
+
+# check PLUGIN NAME option...: the conformance suite; $out/NAME.txt
+check() {
+    local plugin=$1 name=$2
+    shift 2
+    say "wick check $plugin.so"
+    timeout 240 "$build/bin/wick" check "$build/lib/wick/$plugin.so" --mode load,memory,stress,ops,grad \
+        --known tests/check/hip.known --output "$out/$name.txt" "$@" >/dev/null 2>&1 || say "wick check failed or timed out"
+    tail -9 "$out/$name.txt"
+}
+
+# train NAME DEVICE option...: examples/digits.ini; $out/train-NAME.txt, run folder $build/runs/NAME
+train() {
+    local name=$1 device=$2
+    shift 2
+    say "wick train examples/digits.ini on $name"
+    timeout 60 "$build/bin/wick" train examples/digits.ini --set device="$device" --out "$build/runs/$name" \
+        "$@" >"$out/train-$name.txt" 2>&1 || say "training on $name failed"
+    tail -3 "$out/train-$name.txt"
 }
 
 step_info() {
@@ -85,31 +132,20 @@ step_info() {
     grep -q '^.*cuda.*ready' "$out/info.txt" || die "the CUDA plugin is not ready"
 }
 
-step_parity() {
-    say "recorded PyTorch results of $goldens on cuda"
-    timeout 150 "$build/bin/wick-parity" "$goldens" --ops --grad --device cuda --config "$build/gpu.ini" \
-        --known "$build/parity.known" --json "$out/parity.json" >"$out/parity.txt" 2>&1 || say "parity failed or timed out"
-    tail -5 "$out/parity.txt"
-}
-
-step_check() {
-    say "wick check"
-    timeout 240 "$build/bin/wick" check "$build/lib/wick/cuda.so" --mode load,memory,stress,ops,grad \
-        --known tests/check/hip.known --output "$out/check.txt" >/dev/null 2>&1 || say "wick check failed or timed out"
-    tail -9 "$out/check.txt"
-}
+step_parity() { parity cuda gpu.ini parity; }
+step_check() { check cuda check; }
 
 # memcheck or racecheck over f32, i64 and bool cases of every operator, in as many processes as there are cores.
 sanitize() {
-    local tool=$1 parts k failed=0 notes
+    local tool=$1 parts k failed=0 notes options=(--tool "$1" --error-exitcode 99 --target-processes all)
     command -v compute-sanitizer >/dev/null || die "no compute-sanitizer"
+    if [[ $tool == memcheck ]]; then options+=(--report-api-errors no); fi # a kernel is looked for in one image after another
     parts=$(($(nproc) > 24 ? 24 : $(nproc)))
     say "wick check under compute-sanitizer $tool, $parts processes"
     for ((k = 1; k <= parts; ++k)); do
-        timeout "${WICK_GPU_SANITIZE_SECONDS:-280}" compute-sanitizer --tool "$tool" --error-exitcode 99 --report-api-errors no \
-            --target-processes all --log-file "$out/$tool-$k-%p.log" "$build/bin/wick" check "$build/lib/wick/cuda.so" \
-            --mode ops --quick --in-process --part "$k/$parts" --known tests/check/hip.known \
-            --output "$out/$tool-$k.txt" >/dev/null 2>&1 &
+        timeout 280 compute-sanitizer "${options[@]}" --log-file "$out/$tool-$k-%p.log" "$build/bin/wick" check \
+            "$build/lib/wick/cuda.so" --mode ops,grad --quick --in-process --part "$k/$parts" \
+            --known tests/check/hip.known --output "$out/$tool-$k.txt" >/dev/null 2>&1 &
     done
     for ((k = 1; k <= parts; ++k)); do
         wait -n || failed=$((failed + 1))
@@ -117,8 +153,10 @@ sanitize() {
     cat "$out/$tool"-*-*.log >"$out/$tool.log"
     rm -f "$out/$tool"-*-*.log
     notes=$(grep -c 'ERROR SUMMARY: 0 errors\|RACECHECK SUMMARY: 0 hazards' "$out/$tool.log" || true)
-    cat "$out/$tool"-*.txt | awk '$1 == "ops" && NF == 5 { pass += $2; fail += $3 } END { print pass, "cases pass,", fail, "fail" }'
+    awk 'NF == 5 && ($1 == "ops" || $1 == "grad") { pass += $2; fail += $3 }
+        END { print pass, "cases pass,", fail, "fail" }' "$out/$tool"-*.txt
     say "$tool: $notes of $parts reports are clean, $failed processes failed"
+    # What there is beside summaries.
     grep -v 'SUMMARY: 0\|^=* COMPUTE-SANITIZER$' "$out/$tool.log" | head -40 || true
     rm -f "$out/$tool"-*.txt
 }
@@ -131,13 +169,62 @@ step_bench() {
 }
 
 step_train() {
-    local device
-    for device in cpu cuda; do
-        say "wick train examples/digits.ini on $device"
-        timeout 60 "$build/bin/wick" train examples/digits.ini --set device=$device >"$out/train-$device.txt" 2>&1 ||
-            say "training on $device failed"
-        tail -3 "$out/train-$device.txt"
+    train cpu cpu
+    train cuda cuda
+}
+
+step_hip() {
+    say "wick info of hip"
+    "$build/bin/wick" info --why --config "$build/hip.ini" >"$out/info-hip.txt" 2>&1 || true
+    cat "$out/info-hip.txt"
+    grep -q '^hip: ready' "$out/info-hip.txt" || die "the HIP plugin is not ready over $hip_driver"
+    train hip hip --set plugin.hip.driver="$hip_driver"
+    parity hip hip.ini parity-hip
+    check hip check-hip --set driver="$hip_driver"
+}
+
+# compare NAME: its first 20 losses are the CPU's within 1e-4 relative, its accuracy within a hundredth.
+compare() {
+    awk -F, -v name="$1" '
+        FNR == 1 { for (i = 1; i <= NF; ++i) column[$i] = i; next }
+        FILENAME ~ /steps.csv$/ && FNR <= 21 {
+            if (FILENAME ~ /\/cpu\//) { wanted[$1] = $column["loss"]; next }
+            d = ($column["loss"] - wanted[$1]) / wanted[$1]
+            if (d < 0) d = -d
+            if (!(d <= most)) most = d
+            ++steps
+        }
+        FILENAME ~ /metrics.csv$/ {
+            if (FILENAME ~ /\/cpu\//) reference = $column["test_accuracy"]
+            else accuracy = $column["test_accuracy"]
+        }
+        END {
+            apart = accuracy - reference
+            if (apart < 0) apart = -apart
+            bad = steps != 20 || !(most <= 1e-4) || reference == "" || !(apart <= 0.01)
+            printf "%-12s %d losses, largest relative difference %.2g; final accuracy %.4f, cpu %.4f%s\n", name, steps,
+                most, accuracy, reference, bad ? "  FAILED" : ""
+            exit bad
+        }' "$build"/runs/cpu/{steps,metrics}.csv "$build/runs/$1"/{steps,metrics}.csv
+}
+
+step_losses() {
+    local name failed=0 log=(--set train.log_steps=1)
+    rm -rf "$build/runs"
+    train cpu cpu "${log[@]}"
+    train cuda cuda "${log[@]}"
+    train cuda-graphs cuda "${log[@]}" --set plugin.cuda.graphs=auto
+    train hip hip "${log[@]}" --set plugin.hip.driver="$hip_driver"
+    say "first 20 losses and final accuracy"
+    for name in cuda cuda-graphs hip; do
+        compare "$name" 2>&1 | tee -a "$out/losses.txt" || failed=1
     done
+    ((!failed)) || die "losses differ from the CPU's"
+}
+
+step_growth() {
+    say "memory over 5,000 steps on cuda"
+    timeout 240 "$build/tests/growth" "$build/gpu.ini" cuda 5000 16384 2>&1 | tee "$out/growth.txt" || die "memory grows"
 }
 
 use_dependencies

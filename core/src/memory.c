@@ -1,5 +1,6 @@
 #include "memory.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Size classes: eight steps per doubling, so at most an eighth of a block is slack. */
@@ -276,11 +277,28 @@ wick_status *memory_note_use(memory_cache *cache, stream_use **uses, wick_device
 }
 
 /* ---- allocation ---- */
+/* ", FREE of TOTAL free", as the device says; "" if it does not. */
+static void describe_free(const memory_cache *cache, char *out, size_t bytes) {
+    const device_type *type = cache->type;
+    wick_device_info info = {.struct_size = sizeof info};
+    *out = 0;
+    if (memory_is_pinned(cache)) return;
+    wick_status *s = type->backend->device_query(type->instance, cache->index, &info);
+    if (!s && info.memory_bytes)
+        snprintf(out, bytes, ", %llu of %llu free", (unsigned long long)info.memory_free_bytes,
+                 (unsigned long long)info.memory_bytes);
+    wick_status_free(s);
+}
+
 static wick_status *out_of_memory(const memory_cache *cache, wick_status *s, uint64_t bytes) {
+    char left[64];
+    describe_free(cache, left, sizeof left);
     return wick_status_wrap(
-        s, __FILE__, __LINE__, "%s:%d is out of %smemory: wanted %llu bytes, %llu in use, highest so far %llu",
+        s, __FILE__, __LINE__,
+        "%s:%d is out of %smemory: wanted %llu bytes, %llu in use, highest so far %llu, %llu cached%s",
         cache->type->name, memory_is_pinned(cache) ? 0 : cache->index, memory_is_pinned(cache) ? "pinned " : "",
-        (unsigned long long)bytes, (unsigned long long)cache->used, (unsigned long long)cache->peak);
+        (unsigned long long)bytes, (unsigned long long)cache->used, (unsigned long long)cache->peak,
+        (unsigned long long)cache->cached, left);
 }
 
 bool memory_has(memory_cache *cache, wick_stream *stream, uint64_t bytes) {
@@ -310,9 +328,11 @@ wick_status *memory_allocate(memory_cache *cache, wick_stream *stream, uint64_t 
     if (wick_status_code(s) == WICK_OUT_OF_MEMORY) {
         wick_status_free(s);
         memory_trim(cache);
+        if (cache->index >= 0) memory_trim(cache->type->caches[cache->index]); /* of a graph: the device's, too */
         s = raw_allocate(cache, rounded, out);
     }
-    if (s) return out_of_memory(cache, s, bytes);
+    if (wick_status_code(s) == WICK_OUT_OF_MEMORY) return out_of_memory(cache, s, bytes);
+    if (s) return s;
     pthread_mutex_lock(&cache->lock);
     out->bytes = rounded;
     account(cache, rounded);

@@ -46,14 +46,20 @@ static bool open_library(gpu_instance *gpu, const wick_config *config, const lib
         file = dlopen(wanted ? wanted : l->files[i], RTLD_NOW | RTLD_LOCAL);
         if (wanted) break;
     }
-    const char *missing = file ? NULL : dlerror();
-    for (size_t i = 0; !missing && i < l->count; ++i) {
-        void *symbol = dlsym(file, l->symbols[i]);
-        if (!symbol) missing = l->symbols[i];
-        memcpy((char *)functions + i * sizeof symbol, &symbol, sizeof symbol);
+    if (!file) {
+        note(gpu, l->key, dlerror());
+        return false;
     }
-    if (missing) note(gpu, l->key, missing);
-    return !missing;
+    for (size_t i = 0; i < l->count; ++i) {
+        void *symbol = dlsym(file, l->symbols[i]);
+        memcpy((char *)functions + i * sizeof symbol, &symbol, sizeof symbol);
+        if (symbol) continue;
+        char missing[64];
+        snprintf(missing, sizeof missing, "it has no %s", l->symbols[i]);
+        note(gpu, l->key, missing);
+        return false;
+    }
+    return true;
 }
 
 wick_status *cuda_libraries_open(gpu_instance *gpu, const wick_config *config) {

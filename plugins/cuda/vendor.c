@@ -33,9 +33,7 @@ static const char *error_text(const gpu_instance *gpu, int result) {
 }
 
 /* The primary context: other libraries of the process use the same one. */
-static wick_status *open_device(gpu_device *d) {
-    return gpu_check(d->gpu, CALL(d->gpu, RETAIN, retain_fn)(&d->context, d->handle), "opening the device");
-}
+static int open_device(gpu_device *d) { return CALL(d->gpu, RETAIN, retain_fn)(&d->context, d->handle); }
 
 static void close_device(gpu_device *d) {
     CALL(d->gpu, RELEASE, release_fn)(d->handle);
@@ -76,7 +74,11 @@ static const gpu_vendor vendor = {
     .libraries = driver_names,
     .column = 0,
     .images = gpu_images,
+#ifdef CUDA_WITHOUT_KERNELS
+    .images_note = "built without nvcc: it has no kernels of its own",
+#else
     .images_note = "",
+#endif
     /* CU_DEVICE_ATTRIBUTE_... of cuda.h */
     .attribute = {.multiprocessors = 16, .wave = 10, .shared_bytes = 97, .clock_khz = 13, .major = 75, .minor = 76},
     .open = open_vendor,

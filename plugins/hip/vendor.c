@@ -27,9 +27,9 @@ static const char *error_text(const gpu_instance *gpu, int result) {
 static int make_current(gpu_device *d) { return CALL(d->gpu, SET_DEVICE, set_device_fn)(d->handle); }
 
 /* The runtime makes its contexts itself. */
-static wick_status *open_device(gpu_device *d) {
+static int open_device(gpu_device *d) {
     d->context = d;
-    return NULL;
+    return 0;
 }
 
 static void close_device(gpu_device *d) { d->context = NULL; }

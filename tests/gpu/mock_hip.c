@@ -1,4 +1,5 @@
-/* The mock HIP runtime's devices, memory, modules and launches. MOCK_HIP_... variables: plugins/gpu/README.md. */
+/* The mock HIP runtime's devices, memory, modules and launches. MOCK_HIP_... variables: plugins/gpu/README.md. Compiled a
+ * second time under the names of CUDA's driver (MOCK_CUDA; mock_cuda.c has what only that has). */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,27 +80,34 @@ MOCK_API int hipDeviceSynchronize(void) {
     return mock_thread_captures() ? MOCK_CAPTURE_UNSUPPORTED : mock_wait_device(current);
 }
 
+#ifdef MOCK_CUDA
+#define NAME(hip, cuda) "CUDA_ERROR_" cuda
+#define NUMBER(hip, cuda) cuda
+#else
+#define NAME(hip, cuda) "hipError" hip
+#define NUMBER(hip, cuda) hip
+#endif
+
 MOCK_API const char *hipGetErrorName(int result) {
     static const struct {
         int result;
         const char *name;
-    } names[] = {{MOCK_SUCCESS, "hipSuccess"},
-                 {MOCK_INVALID_VALUE, "hipErrorInvalidValue"},
-                 {MOCK_OUT_OF_MEMORY, "hipErrorOutOfMemory"},
-                 {MOCK_INVALID_CONFIGURATION, "hipErrorInvalidConfiguration"},
-                 {MOCK_NO_DEVICE, "hipErrorNoDevice"},
-                 {MOCK_INVALID_DEVICE, "hipErrorInvalidDevice"},
-                 {MOCK_INVALID_IMAGE, "hipErrorInvalidImage"},
-                 {MOCK_INVALID_HANDLE, "hipErrorInvalidHandle"},
-                 {MOCK_NOT_FOUND, "hipErrorNotFound"},
-                 {MOCK_NOT_READY, "hipErrorNotReady"},
-                 {MOCK_LAUNCH_FAILURE, "hipErrorLaunchFailure"},
-                 {MOCK_CAPTURE_UNSUPPORTED, "hipErrorStreamCaptureUnsupported"},
-                 {MOCK_CAPTURE_UNMATCHED, "hipErrorStreamCaptureUnmatched"},
-                 {MOCK_CAPTURE_ISOLATION, "hipErrorStreamCaptureIsolation"}};
+    } names[] = {{MOCK_INVALID_VALUE, NAME("InvalidValue", "INVALID_VALUE")},
+                 {MOCK_OUT_OF_MEMORY, NAME("OutOfMemory", "OUT_OF_MEMORY")},
+                 {MOCK_INVALID_CONFIGURATION, NAME("InvalidConfiguration", "INVALID_CONFIGURATION")},
+                 {MOCK_NO_DEVICE, NAME("NoDevice", "NO_DEVICE")},
+                 {MOCK_INVALID_DEVICE, NAME("InvalidDevice", "INVALID_DEVICE")},
+                 {MOCK_INVALID_IMAGE, NAME("InvalidImage", "INVALID_IMAGE")},
+                 {MOCK_INVALID_HANDLE, NAME("InvalidHandle", "INVALID_HANDLE")},
+                 {MOCK_NOT_FOUND, NAME("NotFound", "NOT_FOUND")},
+                 {MOCK_NOT_READY, NAME("NotReady", "NOT_READY")},
+                 {MOCK_LAUNCH_FAILURE, NAME("LaunchFailure", "LAUNCH_FAILED")},
+                 {MOCK_CAPTURE_UNSUPPORTED, NAME("StreamCaptureUnsupported", "STREAM_CAPTURE_UNSUPPORTED")},
+                 {MOCK_CAPTURE_UNMATCHED, NAME("StreamCaptureUnmatched", "STREAM_CAPTURE_UNMATCHED")},
+                 {MOCK_CAPTURE_ISOLATION, NAME("StreamCaptureIsolation", "STREAM_CAPTURE_ISOLATION")}};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i)
         if (names[i].result == result) return names[i].name;
-    return "hipErrorUnknown";
+    return NAME("Unknown", "UNKNOWN");
 }
 
 /* ---- modules: the emulated kernels, whatever the image is ---- */
@@ -141,16 +149,17 @@ static bool open_emulation(void) {
     return true;
 }
 
-/* Numbers of hipDeviceAttribute_t. */
+/* Numbers of hipDeviceAttribute_t and CUdevice_attribute. */
 MOCK_API int hipDeviceGetAttribute(int *out, int attribute, int device) {
     MOCK_ENTER("hipDeviceGetAttribute");
-    static const int known[][2] = {{63, 2} /* multiprocessors */,
-                                   {74, GPU_EMULATED_SHARED_BYTES},
-                                   {5, 1000000} /* kHz */,
-                                   {23, 9} /* major */,
-                                   {61, 0} /* minor */};
+    static const int known[][2] = {{NUMBER(63, 16), 2} /* multiprocessors */,
+                                   {NUMBER(74, 8), GPU_EMULATED_SHARED_BYTES} /* a block */,
+                                   {NUMBER(74, 97), GPU_EMULATED_SHARED_BYTES} /* CUDA: with opt-in */,
+                                   {NUMBER(5, 13), 1000000} /* kHz */,
+                                   {NUMBER(23, 75), 9} /* major */,
+                                   {NUMBER(61, 76), 0} /* minor */};
     if (!is_device(device)) return MOCK_INVALID_DEVICE;
-    if (attribute == 87) {
+    if (attribute == NUMBER(87, 10)) {
         if (!open_emulation()) return MOCK_NOT_FOUND;
         *out = emulation.wave();
         return MOCK_SUCCESS;

@@ -341,8 +341,9 @@ MOCK_API int hipStreamBeginCapture(mock_stream *s, int mode) {
     return again ? MOCK_CAPTURE_UNSUPPORTED : MOCK_SUCCESS;
 }
 
+/* A failure ends the capture, too. */
 MOCK_API int hipStreamEndCapture(mock_stream *s, mock_graph **out) {
-    MOCK_ENTER("hipStreamEndCapture");
+    int forced = mock_enter("hipStreamEndCapture");
     if (!s) return MOCK_INVALID_HANDLE;
     pthread_mutex_lock(&lock);
     mock_graph *graph = s->capture;
@@ -350,8 +351,11 @@ MOCK_API int hipStreamEndCapture(mock_stream *s, mock_graph **out) {
     pthread_mutex_unlock(&lock);
     if (!graph) return MOCK_CAPTURE_UNMATCHED;
     if (thread_captures) --thread_captures;
-    *out = graph;
-    return MOCK_SUCCESS;
+    if (forced)
+        graph_release(graph);
+    else
+        *out = graph;
+    return forced;
 }
 
 MOCK_API int hipGraphInstantiateWithFlags(mock_graph **out, mock_graph *graph, unsigned long long flags) {

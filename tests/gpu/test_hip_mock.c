@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <wick/autograd.h>
+#include <wick/graph.h>
 #include <wick/sdk/plugin.h>
 #include <wick/stream.h>
 
@@ -11,7 +12,6 @@
 #define CPU_SECTION "[plugin.cpu]\npath = " WICK_BUILD_DIR "/lib/wick/cpu.so\n"
 #define HIP_SECTION "[plugin.hip]\npath = " WICK_BUILD_DIR "/lib/wick/hip.so\n"
 #define HIP_INI CPU_SECTION HIP_SECTION "driver = " MOCK "\n"
-#define OPTIONAL "required = no\n"
 
 static void (*mock_fail)(const char *orders);
 static long (*mock_calls)(const char *call);
@@ -88,47 +88,6 @@ static void test_device(void **state) {
     assert_same_values(y, numbers(F.host, 100, 0.5f), 0);
     end();
     unsetenv("MOCK_HIP_DEVICES");
-}
-
-/* The state and reason of [plugin.hip] in a runtime of its own. */
-static void assert_state(const char *section, wick_backend_state state, const char *reason) {
-    open_fixture(&F, section);
-    const wick_backend_info *info = NULL;
-    for (int i = 0; (info = wick_runtime_backend(F.runtime, i)) && strcmp(info->name, "hip") != 0;) ++i;
-    assert_non_null(info);
-    if (info->state != state || !strstr(info->reason, reason))
-        fail_msg("wanted state %d with '%s', got %d: %s", state, reason, info->state, info->reason);
-    close_fixture(&F);
-}
-
-static void test_no_driver(void **state) {
-    assert_state(CPU_SECTION HIP_SECTION OPTIONAL "driver = /nowhere/libamdhip64.so\n", WICK_BACKEND_NO_DEVICE,
-                 "no hip driver: /nowhere/libamdhip64.so: cannot open shared object file");
-    assert_state(CPU_SECTION HIP_SECTION OPTIONAL "driver = " WICK_BUILD_DIR "/lib/wick/cpu.so\n",
-                 WICK_BACKEND_NO_DEVICE, "the hip driver has no hipInit: it is too old");
-}
-
-static void test_no_device(void **state) {
-    setenv("MOCK_HIP_DEVICES", "0", 1);
-    assert_state(HIP_INI OPTIONAL, WICK_BACKEND_NO_DEVICE, "no hip device: hipErrorNoDevice");
-    unsetenv("MOCK_HIP_DEVICES");
-}
-
-static void test_failures_while_opening(void **state) {
-    static const struct {
-        const char *order, *reason;
-        wick_backend_state state;
-    } cases[] = {
-        {"hipInit:1:100", "no hip device: hipErrorNoDevice", WICK_BACKEND_NO_DEVICE},
-        {"hipModuleLoadData:1:200", "no kernels for mock 0 (9.0): hipErrorInvalidImage", WICK_BACKEND_NO_DEVICE},
-        {"hipStreamCreateWithPriority:1:400", "making a stream: hipErrorInvalidHandle", WICK_BACKEND_REFUSED},
-        {"hipSetDevice:1:101", "using the device: hipErrorInvalidDevice", WICK_BACKEND_REFUSED}};
-    for (size_t i = 0; i < COUNT(cases); ++i) {
-        mock_fail(cases[i].order);
-        assert_state(HIP_INI OPTIONAL, cases[i].state, cases[i].reason);
-    }
-    mock_fail(NULL);
-    assert_state(HIP_INI OPTIONAL, WICK_BACKEND_READY, "");
 }
 
 /* ---- operators ---- */
@@ -351,10 +310,45 @@ static void test_memory_is_full(void **state) {
     wick_tensor *x = numbers(HIP, 1 << 20, 1);
     expect_good(F.c);
     numbers(HIP, 100 << 20, 1);
-    assert_fails(WICK_OUT_OF_MEMORY, "hip:0 is out of memory: wanted 419430400 bytes, 4194304 in use");
+    assert_fails(WICK_OUT_OF_MEMORY, "hip:0 is out of memory: wanted 419430400 bytes, 4194304 in use, highest so far "
+                                     "4194304, 0 cached, 45805696 of 50000000 free");
     assert_same_values(x, numbers(F.host, 1 << 20, 1), 0);
+    wick_tensor *most = numbers(HIP, 10 << 20, 1);
+    assert_same_values(most, numbers(F.host, 10 << 20, 1), 0);
     end();
     unsetenv("MOCK_HIP_MEMORY");
+}
+
+/* What the device's cache holds is there for the steps of a graph. */
+static void test_memory_of_a_graph(void **state) {
+    wick_step_graph *graph;
+    setenv("MOCK_HIP_MEMORY", "50000000", 1);
+    start();
+    wick_drop(F.c, numbers(HIP, 10 << 20, 1));
+    expect_ok(wick_step_graph_create(F.runtime, HIP, 1, &graph));
+    assert_true(wick_step_begin(F.c, graph));
+    wick_scope scope = wick_scope_open(F.c);
+    assert_same_values(numbers(HIP, 9 << 20, 1), numbers(F.host, 9 << 20, 1), 0);
+    numbers(HIP, 9 << 20, 1);
+    assert_fails(WICK_OUT_OF_MEMORY, "hip:0 is out of memory: wanted 37748736 bytes, 37749248 in use");
+    wick_scope_close(F.c, scope);
+    assert_true(wick_step_end(F.c));
+    wick_step_graph_destroy(graph);
+    assert_same_values(numbers(HIP, 10 << 20, 1), numbers(F.host, 10 << 20, 1), 0);
+    end();
+    unsetenv("MOCK_HIP_MEMORY");
+}
+
+/* A device that cannot be used is not out of memory. */
+static void test_allocations_fail_otherwise(void **state) {
+    start();
+    mock_fail("hipMalloc:1:999");
+    assert_null(numbers(HIP, 100, 1));
+    wick_status *s = wick_status_take(F.c);
+    assert_int_equal(wick_status_code(s), WICK_DEVICE_ERROR);
+    assert_string_equal(wick_status_message(s), "hip: allocating memory: hipErrorUnknown (999)");
+    wick_status_free(s);
+    end();
 }
 
 static void test_launch_failures(void **state) {
@@ -412,9 +406,6 @@ static void test_each_call_failing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_device),
-        cmocka_unit_test(test_no_driver),
-        cmocka_unit_test(test_no_device),
-        cmocka_unit_test(test_failures_while_opening),
         cmocka_unit_test(test_forward_and_backward),
         cmocka_unit_test(test_strides_and_casts),
         cmocka_unit_test(test_lazy_signs),
@@ -427,6 +418,8 @@ int main(void) {
         cmocka_unit_test(test_graph),
         cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_memory_is_full),
+        cmocka_unit_test(test_memory_of_a_graph),
+        cmocka_unit_test(test_allocations_fail_otherwise),
         cmocka_unit_test(test_launch_failures),
         cmocka_unit_test(test_asynchronous_failures),
         cmocka_unit_test(test_each_call_failing),

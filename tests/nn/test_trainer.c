@@ -127,6 +127,48 @@ static void test_saved_model(void **state) {
     fixture_close(&f);
 }
 
+/* Losses of steps: single ones, means, the same after a stop; their mean is the epoch's. */
+static double step_losses(const char *run, double *out, int count) {
+    size_t bytes;
+    char *csv = run_file(run, "steps.csv", &bytes), *line = strchr(csv, '\n');
+    double sum = 0, samples = 0;
+    assert_memory_equal(csv, "step,epoch,loss,lr\n", 19);
+    for (int i = 0; i < count; ++i, line = strchr(line + 1, '\n')) {
+        int step, epoch;
+        assert_int_equal(sscanf(line + 1, "%d,%d,%lf,", &step, &epoch, &out[i]), 3);
+        assert_int_equal(epoch, 1 + (step - 1) / 12);
+        double n = step % 12 ? 16 : 4; /* 180 samples: the last batch has 4 */
+        if (epoch == 2) sum += n * out[i], samples += n;
+    }
+    assert_string_equal(line, "\n");
+    free(csv);
+    return sum / samples;
+}
+
+static void test_losses_of_steps(void **state) {
+    static const char *const each[] = {"train.epochs=2", "train.log_steps=1", NULL}, *const some[] = {
+                                                                                         "train.epochs=2",
+                                                                                         "train.log_steps=5", NULL};
+    fixture f = fixture_open();
+    watcher w = {.batches_left = -1};
+    double single[24], mean[6];
+    wick_config_file *config = config_of("steps", each);
+    expect_ok(train(&f, config, false, &w));
+    assert_float_equal(step_losses("steps", single, 24), w.last.train_loss, 1e-7);
+    wick_config_free(config);
+    config = config_of("some_steps", some); /* lines at 5, 10, 12, 17, 22, 24 */
+    w.batches_left = 14;
+    expect_error(train(&f, config, false, &w), WICK_CANCELLED, "stopped in epoch 2");
+    step_losses("some_steps", mean, 3);
+    w.batches_left = -1;
+    expect_ok(train(&f, config, true, &w));
+    step_losses("some_steps", mean, 6);
+    assert_float_equal(mean[2], (16 * single[10] + 4 * single[11]) / 20, 1e-6);
+    assert_float_equal(mean[3], (single[12] + single[13] + single[14] + single[15] + single[16]) / 5, 1e-6);
+    wick_config_free(config);
+    fixture_close(&f);
+}
+
 /* Stopped in the middle of an epoch, between two, and at once: the end is the same, bit by bit. */
 static void test_resume_is_exact(void **state) {
     static const int stops[] = {19, 24, 0};
@@ -226,8 +268,13 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_learns),     cmocka_unit_test(test_saved_model), cmocka_unit_test(test_resume_is_exact),
-        cmocka_unit_test(test_regression), cmocka_unit_test(test_refusals),    cmocka_unit_test(test_nothing_to_resume),
+        cmocka_unit_test(test_learns),
+        cmocka_unit_test(test_saved_model),
+        cmocka_unit_test(test_losses_of_steps),
+        cmocka_unit_test(test_resume_is_exact),
+        cmocka_unit_test(test_regression),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_nothing_to_resume),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -3,6 +3,7 @@
  * An experiment is the data, model and loss of an INI; a trainer runs it and leaves a run folder:
  *     model.safetensors       weights of the best epoch (or the last one, as the INI says), names as in PyTorch
  *     metrics.csv             a line an epoch
+ *     steps.csv               loss and learning rate of every [train] log_steps steps, if wanted
  *     train.ini               the INI as run, overrides included (paths too, after wick_config_resolve_paths)
  *     report.html             curves, confusion matrix, sample predictions; self-contained
  *     checkpoint.safetensors  all that it takes to go on, bit by bit as if training had not stopped

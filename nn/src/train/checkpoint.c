@@ -41,25 +41,41 @@ static bool load_counters(wick_context *c, wick_trainer *t, wick_safetensors *fi
     return true;
 }
 
-/* ---- lines of metrics.csv ---- */
-static bool save_metrics(wick_context *c, const wick_trainer *t, wick_state *state) {
-    const wick_dim sizes[] = {(wick_dim)t->metrics_count, METRIC_COLUMNS};
-    wick_tensor *lines =
-        wick_tensor_from_host(c, t->metrics, WICK_F64, 2, sizes, wick_runtime_host(wick_context_runtime(c)));
-    return lines && wick_state_add(c, state, "trainer.", "metrics", lines);
+/* ---- lines of metrics.csv and steps.csv ---- */
+static bool save_lines(wick_context *c, wick_state *state, const char *name, const void *lines, size_t count,
+                       size_t columns) {
+    const wick_dim sizes[] = {(wick_dim)count, (wick_dim)columns};
+    wick_tensor *t = wick_tensor_from_host(c, lines, WICK_F64, 2, sizes, wick_runtime_host(wick_context_runtime(c)));
+    return t && wick_state_add(c, state, "trainer.", name, t);
+}
+
+/* NULL if they are missing or of another shape. */
+static const wick_safetensors_info *find_lines(wick_safetensors *file, const char *name, size_t columns) {
+    const wick_safetensors_info *info = wick_safetensors_find(file, name);
+    return info && info->dtype == WICK_F64 && info->ndim == 2 && info->sizes[1] == (wick_dim)columns ? info : NULL;
 }
 
 static bool load_metrics(wick_context *c, wick_trainer *t, wick_safetensors *file) {
     wick_epoch_metrics line;
-    const wick_safetensors_info *info = wick_safetensors_find(file, "trainer.metrics");
-    if (!info || info->dtype != WICK_F64 || info->ndim != 2 || info->sizes[1] != METRIC_COLUMNS)
-        return !FAIL(c, DATA_LOSS, NAME ": trainer.metrics is missing or of another shape");
+    const wick_safetensors_info *info = find_lines(file, "trainer.metrics", METRIC_COLUMNS);
+    if (!info) return !FAIL(c, DATA_LOSS, NAME ": trainer.metrics is missing or of another shape");
     for (wick_dim i = 0; i < info->sizes[0]; ++i) {
         memcpy(&line, (const char *)wick_safetensors_data(file, info) + (size_t)i * sizeof line, sizeof line);
         if (!trainer_add_metrics(c, t, &line)) return false;
     }
     if (t->best < t->metrics_count || !t->metrics_count) return true;
     return !FAIL(c, DATA_LOSS, NAME ": trainer.best is %zu of %zu epochs", t->best, t->metrics_count);
+}
+
+/* There are none if they were not wanted so far. */
+static bool load_steps(wick_context *c, wick_trainer *t, wick_safetensors *file) {
+    step_line line;
+    const wick_safetensors_info *info = t->log_steps ? find_lines(file, "trainer.steps", STEP_COLUMNS) : NULL;
+    for (wick_dim i = 0; info && i < info->sizes[0]; ++i) {
+        memcpy(&line, (const char *)wick_safetensors_data(file, info) + (size_t)i * sizeof line, sizeof line);
+        if (!steps_add(c, t, &line)) return false;
+    }
+    return true;
 }
 
 /* ---- random numbers ---- */
@@ -88,7 +104,9 @@ static bool collect(wick_context *c, const wick_trainer *t, wick_state *state) {
               wick_optimizer_state(c, t->optimizer, "optimizer.", state) &&
               wick_state_add(c, state, "trainer.", "loss_sum", t->loss_sum) &&
               wick_state_add(c, state, "trainer.", "correct", t->correct) && save_counters(c, t, state) &&
-              save_metrics(c, t, state) && save_random(c, state);
+              save_lines(c, state, "metrics", t->metrics, t->metrics_count, METRIC_COLUMNS) &&
+              (!t->log_steps || save_lines(c, state, "steps", t->steps, t->steps_count, STEP_COLUMNS)) &&
+              save_random(c, state);
     wick_scope_close(c, scope);
     return ok;
 }
@@ -109,7 +127,7 @@ static bool restore(wick_context *c, wick_trainer *t, wick_safetensors *file) {
            wick_optimizer_load_state(c, t->optimizer, file, "optimizer.") &&
            wick_state_read(c, file, "trainer.", "loss_sum", t->loss_sum) &&
            wick_state_read(c, file, "trainer.", "correct", t->correct) && load_counters(c, t, file) &&
-           load_metrics(c, t, file) && load_random(c, file);
+           load_metrics(c, t, file) && load_steps(c, t, file) && load_random(c, file);
 }
 
 wick_status *checkpoint_load(wick_trainer *t) {

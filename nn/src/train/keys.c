@@ -70,6 +70,8 @@ static const wick_config_key train_keys[] = {
     {"train", "eval_batch_size", WICK_CONFIG_INT, NULL, "default 256"},
     {"train", "drop_last", WICK_CONFIG_BOOL, NULL, "leave out a last batch that is not full; default no"},
     {"train", "save", WICK_CONFIG_CHOICE, "best|last", "which epoch model.safetensors holds; default best"},
+    {"train", "log_steps", WICK_CONFIG_INT, NULL,
+     "every so many steps their mean loss goes to steps.csv, for which the device is waited for; default 0: never"},
     {"train", "out", WICK_CONFIG_PATH, NULL, "run folder; default runs/NAME beside the INI"},
 };
 

@@ -175,6 +175,7 @@ static bool begin_epoch(wick_trainer *t) {
 
 static wick_status *stop(wick_trainer *t) {
     char path[PATH_BYTES];
+    WICK_TRY(steps_save(t));
     WICK_TRY(checkpoint_save(t));
     WICK_TRY(trainer_path(t, "checkpoint.safetensors", path));
     send_saved(t, path);
@@ -193,6 +194,7 @@ static wick_status *train_epoch(wick_trainer *t) {
         wick_scope_close(c, scope);
         if (!ok) return wick_status_take(c);
         t->batch++;
+        if (!steps_measure(c, t)) return wick_status_take(c);
         if (t->scheduler && t->schedule_batches) wick_scheduler_step(t->scheduler);
         report_progress(t);
     }
@@ -259,6 +261,7 @@ static wick_status *save_model(const wick_trainer *t) {
 
 static wick_status *end_epoch(wick_trainer *t) {
     bool improved = false;
+    WICK_TRY(steps_save(t));
     WICK_TRY(measure_epoch(t, &improved));
     wick_train_event event = event_of(t, WICK_TRAIN_EPOCH);
     event.metrics = &t->metrics[t->metrics_count - 1];
@@ -435,6 +438,7 @@ static wick_status *initialize(wick_trainer *t) {
                           wick_config_name(config));
     t->save_best = !strcmp(wick_config_string(config, "train", "save", "best"), "best");
     WICK_TRY(wick_config_int_range(config, "train", "epochs", 10, 0, INT32_MAX, &t->epochs));
+    WICK_TRY(wick_config_int_range(config, "train", "log_steps", 0, 0, INT32_MAX, &t->log_steps));
     WICK_TRY(wick_train_folder(config, t->folder, sizeof t->folder));
     WICK_TRY(make_loader(t));
     WICK_TRY(make_optimizer(t));
@@ -476,6 +480,7 @@ void wick_trainer_free(wick_trainer *t) {
     wick_release(t->loss_sum);
     wick_release(t->correct);
     free(t->metrics);
+    free(t->steps);
     free(t);
 }
 

@@ -7,6 +7,12 @@
 #include <wick/autograd.h>
 #include <wick/graph.h>
 
+/* What is kept for a line of steps.csv: the epoch so far. */
+typedef struct step_line {
+    double step, epoch; /* from 1 */
+    double loss_sum, samples, lr;
+} step_line;
+
 struct wick_trainer {
     wick_experiment *e;
     wick_trainer_options o;
@@ -27,16 +33,25 @@ struct wick_trainer {
     double seconds;                  /* of the epoch, before this start */
     wick_epoch_metrics *metrics;
     size_t metrics_count, metrics_capacity;
-    size_t best; /* index of the best line */
+    size_t best;       /* index of the best line */
+    int64_t log_steps; /* steps a line; 0: no steps.csv */
+    step_line *steps;
+    size_t steps_count, steps_capacity;
     /* since this start */
     double epoch_begin, last_event;
 };
 
 #define METRIC_COLUMNS (sizeof(wick_epoch_metrics) / sizeof(double))
+#define STEP_COLUMNS (sizeof(step_line) / sizeof(double))
 
 double trainer_now(void);
 wick_status *trainer_path(const wick_trainer *t, const char *name, char path[PATH_BYTES]);
 bool trainer_add_metrics(wick_context *c, wick_trainer *t, const wick_epoch_metrics *line);
+
+/* steps.c: steps.csv. Measuring, after a step, waits for the device if a line is due. */
+bool steps_measure(wick_context *c, wick_trainer *t);
+bool steps_add(wick_context *c, wick_trainer *t, const step_line *line);
+wick_status *steps_save(const wick_trainer *t);
 
 /* checkpoint.c: all state to and from the run folder's checkpoint. */
 wick_status *checkpoint_save(wick_trainer *t);

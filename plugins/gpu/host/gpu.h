@@ -45,7 +45,7 @@ typedef struct gpu_vendor {
     /* A launch as the vendor's newer drivers do it better; optional: driver.launch. */
     int (*launch)(const gpu_device *device, void *function, const unsigned grid[3], const unsigned block[3],
                   unsigned shared_bytes, void *stream, void **parameters);
-    wick_status *(*open_device)(gpu_device *device);
+    int (*open_device)(gpu_device *device);
     void (*close_device)(gpu_device *device);
     const char *(*error_text)(const gpu_instance *gpu, int result);
     /* Libraries are optional: absent ones leave the own kernels. Reasons go to gpu->library_notes. */

@@ -49,13 +49,19 @@ static int attribute(const gpu_device *d, int number, int otherwise) {
     return value;
 }
 
-/* No image for this kind of device: as if there were none. */
+/* A device that does not start is as none, even if it is for want of memory: the other backends work without it. */
+static wick_status *started(const gpu_instance *gpu, int result, const char *what) {
+    if (!result) return NULL;
+    return WICK_HOST_ERROR(gpu->host, WICK_UNAVAILABLE, "%s: %s: %s (%d)", gpu->device_name, what,
+                           gpu->vendor->error_text(gpu, result), result);
+}
+
 static wick_status *load_modules(gpu_device *d) {
     const gpu_instance *gpu = d->gpu;
     const gpu_vendor *v = gpu->vendor;
     for (; v->images[d->module_count]; ++d->module_count) {
         int result = gpu->driver.module_load(&d->modules[d->module_count], v->images[d->module_count]);
-        if (result == GPU_OUT_OF_MEMORY) return gpu_check(gpu, result, "loading the kernels");
+        if (result == GPU_OUT_OF_MEMORY) return started(gpu, result, "loading the kernels");
         if (result)
             return WICK_HOST_ERROR(gpu->host, WICK_UNAVAILABLE, "no kernels for %s (%d.%d): %s (%d)%s%s", d->name,
                                    d->major, d->minor, v->error_text(gpu, result), result,
@@ -70,7 +76,7 @@ static wick_status *open_device(gpu_instance *gpu, int index) {
     const gpu_vendor *v = gpu->vendor;
     d->gpu = gpu;
     d->index = index;
-    GPU_TRY(gpu, driver->device_get(&d->handle, index), "finding a device");
+    WICK_TRY(started(gpu, driver->device_get(&d->handle, index), "finding a device"));
     if (driver->device_name(d->name, sizeof d->name, d->handle)) snprintf(d->name, sizeof d->name, "%s", v->name);
     if (driver->device_pci(d->pci, sizeof d->pci, d->handle)) d->pci[0] = 0;
     d->multiprocessors = attribute(d, v->attribute.multiprocessors, 1);
@@ -78,11 +84,10 @@ static wick_status *open_device(gpu_instance *gpu, int index) {
     d->shared_bytes = attribute(d, v->attribute.shared_bytes, 48 << 10);
     d->major = attribute(d, v->attribute.major, 0);
     d->minor = attribute(d, v->attribute.minor, 0);
-    WICK_TRY(v->open_device(d));
-    GPU_TRY(gpu, v->make_current(d), "using the device");
+    WICK_TRY(started(gpu, v->open_device(d), "opening the device"));
+    WICK_TRY(started(gpu, v->make_current(d), "using the device"));
     WICK_TRY(load_modules(d));
-    GPU_TRY(gpu, driver->stream_create(&d->stream, 1, 0), "making a stream");
-    return NULL;
+    return started(gpu, driver->stream_create(&d->stream, 1, 0), "making a stream");
 }
 
 static void close_device(gpu_device *d) {

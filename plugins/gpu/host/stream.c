@@ -120,14 +120,22 @@ static wick_status *capture_begin(void *instance, int32_t index, void *stream) {
                      "beginning a capture");
 }
 
+/* Whatever fails: the capture has ended. */
 static wick_status *capture_end(void *instance, int32_t index, void *stream, void **out_graph) {
     gpu_instance *gpu = instance;
-    void *graph = NULL;
-    WICK_TRY(use(gpu, index));
-    GPU_TRY(gpu, gpu->driver.capture_end(stream_of(gpu, index, stream), &graph), "ending a capture");
-    int result = gpu->driver.graph_instantiate(out_graph, graph, 0);
-    gpu->driver.graph_destroy(graph);
-    return gpu_check(gpu, result, "making a graph");
+    const gpu_driver *driver = &gpu->driver;
+    void *graph = NULL, *executable = NULL;
+    const char *what = "ending a capture";
+    int current = gpu->vendor->make_current(&gpu->devices[index]);
+    int result = driver->capture_end(stream_of(gpu, index, stream), &graph);
+    if (!result) result = current;
+    if (!result) {
+        what = "making a graph";
+        result = driver->graph_instantiate(&executable, graph, 0);
+    }
+    if (graph) driver->graph_destroy(graph);
+    if (!result) *out_graph = executable;
+    return gpu_check(gpu, result, what);
 }
 
 static wick_status *graph_launch(void *instance, int32_t index, void *graph, void *stream) {
