@@ -8,7 +8,7 @@
 #   hip     plugin hip over CUDA's driver: digits, recorded results, wick check
 #   growth  memory over 5,000 steps of changing shapes does not grow
 #   check   wick check of cuda                       bench   times beside PyTorch's
-#   memcheck, racecheck   wick check under compute-sanitizer
+#   memcheck, racecheck   wick check under compute-sanitizer          devices   several GPUs of one machine
 #
 #   WICK_GPU_DEPS=DIR    unpacked packages that the machine lacks (inih, libzip, jansson, zlib, pkg-config): a root with
 #                        usr/ in it, or a prefix with include/ and lib/
@@ -225,6 +225,19 @@ step_losses() {
 step_growth() {
     say "memory over 5,000 steps on cuda"
     timeout 240 "$build/tests/growth" "$build/gpu.ini" cuda 5000 16384 2>&1 | tee "$out/growth.txt" || die "memory grows"
+}
+
+step_devices() {
+    if (($(nvidia-smi --list-gpus | wc -l) < 2)); then
+        say "one device: nothing among several was tried"
+        return
+    fi
+    say "wick check among devices"
+    "$build/bin/wick" check "$build/lib/wick/cuda.so" --mode memory,stress --output "$out/check-devices.txt" >/dev/null ||
+        say "wick check failed"
+    cat "$out/check-devices.txt"
+    train cuda-1 cuda:1
+    parity cuda:1 gpu.ini parity-1
 }
 
 use_dependencies

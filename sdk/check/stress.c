@@ -117,6 +117,39 @@ static void check_many_streams(runner *r) {
     for (int i = 0; i < STREAMS; ++i) wick_stream_release(streams[i]);
 }
 
+/* ---- several devices of the plugin: each works, and what one computes is copied to the next without waiting ---- */
+static double travel(wick_context *c, wick_runtime *runtime, wick_device here, wick_device there, uint64_t seed) {
+    wick_scope scope = wick_scope_open(c);
+    wick_tensor *a = matrix(c, here, seed), *away = matrix(c, there, seed + 1), *back = matrix(c, here, seed + 2);
+    wick_tensor *product = call1(c, runtime, "mm", a, a);
+    call1(c, runtime, "copy_", away, product);
+    call1(c, runtime, "copy_", back, call1(c, runtime, "add.Tensor", away, away));
+    double value = wick_item(c, call1(c, runtime, "sum", call1(c, runtime, "mm", back, a), NULL));
+    wick_scope_close(c, scope);
+    return value;
+}
+
+static void check_devices(runner *r) {
+    const int rounds = r->options->flags & CHECK_QUICK ? 5 : 50;
+    if (r->device_count < 2) {
+        check_note(r, "several devices", "", "not tried: there is one device");
+        return;
+    }
+    for (int32_t k = 1; k < r->device_count && k < 4; ++k) {
+        const wick_device there = {.type = r->device.type, .index = k};
+        int wrong = work(r->c, r->runtime, there, 5) != work(r->c, r->runtime, r->host, 5);
+        for (int i = 0; i < rounds; ++i) {
+            const uint64_t seed = 11 * (uint64_t)(i + 1);
+            const double want = travel(r->c, r->runtime, r->host, r->host, seed);
+            wrong += travel(r->c, r->runtime, r->device, there, seed) != want;
+            wrong += travel(r->c, r->runtime, there, r->device, seed) != want;
+        }
+        if (check_context(r, "several devices", ""))
+            check_that(r, !wrong, "several devices", "", "device %d: %d of %d results are wrong", (int)k, wrong,
+                       2 * rounds + 1);
+    }
+}
+
 /* ---- failures on order, by keys that a plugin may have ---- */
 static const struct injection {
     const char *key;
@@ -237,6 +270,7 @@ static const struct {
 } steps[] = {{"injected failures", check_injections, false},
              {"threads", check_threads, true},
              {"many streams", check_many_streams, true},
+             {"several devices", check_devices, true},
              {"lives", check_lives, true}};
 
 void mode_stress(runner *r) {
