@@ -5,9 +5,12 @@
 #include "device/device_test.h"
 
 #include <wick/graph.h>
+#include <wick/sdk/abi.h>
 #include <wick/trainer.h>
 
-#define STEPS 20
+/* Sanitizers are slow: less of everything then. */
+#define STEPS (WICK_SANITIZER ? 8 : 20)
+#define BATCH_SIZE (WICK_SANITIZER ? "4" : "16")
 #define TOLERANCE 1e-4 /* relative */
 
 static bool should_stop(void *user) { return (*(int *)user)-- == 0; }
@@ -20,7 +23,7 @@ static wick_config_file *config_of(const char *device, const char *graphs) {
                                        {"plugin.hip.driver", WICK_BUILD_DIR "/tests/libmock_hip.so"},
                                        {"plugin.hip.graphs", graphs},
                                        {"train.out", scratch_folder},
-                                       {"train.batch_size", "16"},
+                                       {"train.batch_size", BATCH_SIZE},
                                        {"train.log_steps", "1"}};
     wick_config_file *config = NULL;
     char set[512];
@@ -81,7 +84,7 @@ static void compare(const char *graphs) {
         most = fmax(most, relative);
     }
     print_message("largest relative difference %.2g\n", most);
-    assert_true(wanted[STEPS - 1] < wanted[0] / 2);
+    if (!WICK_SANITIZER) assert_true(wanted[STEPS - 1] < wanted[0] / 2); /* it learns */
 }
 
 static void steps_have_the_losses_of_the_cpu(void **state) { compare("off"); }

@@ -34,11 +34,20 @@ struct block_run {
     gate all, *waves;
     const gpu_emulated_kernel *kernel;
     const void *args;
-    char **stacks; /* free ones */
-    int stack_count;
 };
 
 thread_local block_run *run;
+
+/* Stacks without a fiber: this thread's launches leave them to the next. There are never more than fibers in a block. */
+struct stack_list {
+    char *items[1024];
+    int count;
+    ~stack_list() {
+        while (count) free(items[--count]);
+    }
+};
+
+thread_local stack_list spare;
 
 fiber *me() { return &run->fibers[run->current]; }
 gate *my_wave() { return &run->waves[run->current / wave]; }
@@ -75,11 +84,16 @@ void fiber_main() {
 }
 
 bool start(fiber *f) {
-    f->stack = run->stack_count ? run->stacks[--run->stack_count] : static_cast<char *>(malloc(stack_bytes));
+    f->stack = spare.count ? spare.items[--spare.count] : static_cast<char *>(malloc(stack_bytes));
     if (!f->stack) return false;
     gpu_context_make(&f->context, f->stack, stack_bytes, fiber_main);
     f->started = true;
     return true;
+}
+
+void leave_stack(fiber *f) {
+    if (f->stack) spare.items[spare.count++] = f->stack;
+    f->stack = nullptr;
 }
 
 /* Runs a fiber until it yields or ends. */
@@ -89,7 +103,7 @@ bool resume(int i) {
     gpu_now.thread = f->thread;
     if (!f->started && !start(f)) return false;
     gpu_context_switch(&run->scheduler, &f->context);
-    if (f->done) run->stacks[run->stack_count++] = f->stack, f->stack = nullptr;
+    if (f->done) leave_stack(f);
     return true;
 }
 
@@ -143,11 +157,9 @@ extern "C" int gpu_emulate_wave(void) { return wave; }
 namespace {
 
 void release(block_run *r) {
-    for (int i = 0; r->stacks && i < r->stack_count; ++i) free(r->stacks[i]);
-    for (int i = 0; r->fibers && i < r->count; ++i) free(r->fibers[i].stack);
+    for (int i = 0; r->fibers && i < r->count; ++i) leave_stack(&r->fibers[i]);
     free(r->fibers);
     free(r->waves);
-    free(r->stacks);
 }
 
 } // namespace
@@ -167,7 +179,6 @@ extern "C" int gpu_emulate_launch(const gpu_emulated_kernel *kernel, const unsig
     size_t n = static_cast<size_t>(r.count);
     r.fibers = static_cast<fiber *>(calloc(n, sizeof(fiber)));
     r.waves = static_cast<gate *>(calloc(n / wave + 1, sizeof(gate)));
-    r.stacks = static_cast<char **>(calloc(n, sizeof(char *)));
     r.kernel = kernel;
     r.args = args;
     unsigned char *shared = static_cast<unsigned char *>(malloc(dynamic_shared_bytes + !dynamic_shared_bytes));
@@ -175,7 +186,7 @@ extern "C" int gpu_emulate_launch(const gpu_emulated_kernel *kernel, const unsig
     gpu_now.grid_dim = gpu_dim3{grid[0], grid[1], grid[2]};
     gpu_now.dynamic_shared = shared;
     run = &r;
-    bool ok = r.fibers && r.waves && r.stacks && shared && run_grid(grid, block);
+    bool ok = r.fibers && r.waves && shared && run_grid(grid, block);
     run = nullptr;
     release(&r);
     free(shared);
