@@ -1,10 +1,10 @@
-/* Reductions of losses. */
+/* Reductions of losses: wick_loss_reduction. */
 #ifndef WICK_OPS_LOSS_H
 #define WICK_OPS_LOSS_H
 
-#include "../src/dispatch.h"
+#include <wick/sdk/arguments.h>
 
-enum loss_reduction { LOSS_NONE, LOSS_MEAN, LOSS_SUM };
+#include "../src/dispatch.h"
 
 wick_tensor *loss_reduce(wick_context *c, wick_tensor *t, int64_t reduction);
 

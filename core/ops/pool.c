@@ -3,8 +3,6 @@
 #include "geometry.h"
 #include "rows.h"
 
-static int64_t entry(const wick_value *list, int k) { return list->as.ints[list->count == 1 ? 0 : k]; }
-
 /* ---- windows of a fixed size ---- */
 /* n dimensions of `x` shrink under windows; values[0..2] are kernel, stride (empty: the kernel) and padding. */
 static wick_status *window_size(wick_dim in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
