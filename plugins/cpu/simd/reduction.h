@@ -115,16 +115,6 @@ typedef enum reduce_kind {
     REDUCE_ELEMENTWISE /* the results are as large as the input: reduced dimensions have their strides too */
 } reduce_kind;
 
-/* Bit i: dimension i is reduced. None and the empty list mean all. */
-static inline uint64_t reduce_mask(const wick_value *dims, int ndim) {
-    uint64_t mask = 0;
-    if (dims->tag == WICK_TAG_I64) mask = 1ull << (dims->as.i < 0 ? dims->as.i + (ndim ? ndim : 1) : dims->as.i);
-    if (dims->tag == WICK_TAG_I64_LIST)
-        for (uint32_t i = 0; i < dims->count; ++i)
-            mask |= 1ull << (dims->as.ints[i] < 0 ? dims->as.ints[i] + (ndim ? ndim : 1) : dims->as.ints[i]);
-    return mask ? mask : ~0ull;
-}
-
 /* out0 and out1 are the results, with or without the reduced dimensions; out1 may be NULL. */
 void reduce_shape_init(reduce_shape *s, const wick_tensor *in, uint64_t mask, const wick_tensor *out0,
                        const wick_tensor *out1, reduce_kind kind);

@@ -173,8 +173,7 @@ static const batch_norm_args inference = {.running_mean = 3, .running_var = 4, .
 static const batch_norm_args with_update = {
     .running_mean = 3, .running_var = 4, .momentum = 5, .eps = 6, .always_training = true};
 
-#define ROW(schema, fn, data) \
-    { sizeof(wick_kernel_row), FLAGS, schema, fn, data, 0, 0 }
+#define ROW(schema, fn, data) WICK_KERNEL_ROW_WITH(schema, fn, data, 0, FLAGS)
 static const wick_kernel_row rows[] = {
     ROW("native_batch_norm", forward, &with_running),
     ROW("_native_batch_norm_legit", forward, &with_running),

@@ -181,8 +181,7 @@ static wick_status *native_dropout(const wick_kernel_call *call) {
     return gpu_launch(call, dropout_kernel(dtype), blocks_for(call, a.n), THREADS, 0, &a);
 }
 
-#define ROW(schema, fn, data, dtypes) \
-    { sizeof(wick_kernel_row), FLAGS, schema, fn, data, dtypes, 0 }
+#define ROW(schema, fn, data, dtypes) WICK_KERNEL_ROW_WITH(schema, fn, data, dtypes, FLAGS)
 static const wick_kernel_row rows[] = {
     ROW("uniform_", draw, &uniform, GPU_REALS),
     ROW("normal_", draw, &normal, GPU_REALS),

@@ -6,14 +6,6 @@
 #define MOST_PIECES 1024
 #define MOST_COLUMN_PIECES 256
 
-uint64_t gpu_reduce_mask(const wick_value *dims, int ndim) {
-    uint64_t mask = 0;
-    if (dims->tag == WICK_TAG_I64) mask = UINT64_C(1) << gpu_dim(dims->as.i, ndim);
-    if (dims->tag == WICK_TAG_I64_LIST)
-        for (uint32_t i = 0; i < dims->count; ++i) mask |= UINT64_C(1) << gpu_dim(dims->as.ints[i], ndim);
-    return mask ? mask : ~UINT64_C(0);
-}
-
 /* ---- geometry: dimensions, the innermost first ---- */
 typedef struct dim {
     int64_t size, in, out[2];

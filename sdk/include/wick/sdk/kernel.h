@@ -89,7 +89,9 @@ typedef struct wick_kernel_row {
     uint32_t reserved;
 } wick_kernel_row;
 
-#define WICK_KERNEL_ROW(schema_, fn_, dtypes_, flags_) WICK_KERNEL_ROW_WITH(schema_, fn_, NULL, dtypes_, flags_)
+#define WICK_KERNEL_ROW(schema_, fn_, dtypes_, flags_) \
+    { sizeof(wick_kernel_row), (flags_), (schema_), (fn_), NULL, (dtypes_), 0 }
+/* With the kernel's own data. */
 #define WICK_KERNEL_ROW_WITH(schema_, fn_, data_, dtypes_, flags_) \
     { sizeof(wick_kernel_row), (flags_), (schema_), (fn_), (data_), (dtypes_), 0 }
 
@@ -112,12 +114,11 @@ static inline wick_tensor *wick_out_tensor(const wick_kernel_call *k, int i) {
     return wick_arg_tensor(k, k->nargs + i);
 }
 
-/* An `int dim` argument of a tensor with `ndim` dimensions as 0 .. ndim - 1: -1 is the last. The shape rule has
- * checked its range; 0 for a tensor without dimensions, which counts as one of size 1. */
-static inline int wick_dim_of(const wick_value *value, int ndim) {
-    const int64_t dim = value->as.i;
-    return ndim == 0 ? 0 : (int)(dim < 0 ? dim + ndim : dim);
-}
+/* A dimension of a tensor with `ndim` of them as 0 .. ndim - 1: -1 is the last. The shape rule has checked its range; 0
+ * for a tensor without dimensions, which counts as one of size 1. */
+static inline int wick_wrap_dim(int64_t dim, int ndim) { return ndim == 0 ? 0 : (int)(dim < 0 ? dim + ndim : dim); }
+/* The same for an `int dim` argument. */
+static inline int wick_dim_of(const wick_value *value, int ndim) { return wick_wrap_dim(value->as.i, ndim); }
 
 /* Element `i` of an `int[n]` argument: a list of one, or a number, stands for all. An empty list and None have no
  * elements: `fallback` (a pooling's stride: its kernel size). */
@@ -134,7 +135,7 @@ static inline uint64_t wick_reduced_dims(const wick_value *dims, int ndim) {
     const int64_t *list = dims->tag == WICK_TAG_I64 ? &dims->as.i : dims->as.ints;
     const uint32_t n = dims->tag == WICK_TAG_I64 ? 1 : dims->tag == WICK_TAG_I64_LIST ? dims->count : 0;
     if (!n || !ndim) return all;
-    for (uint32_t i = 0; i < n; ++i) bits |= UINT64_C(1) << (list[i] < 0 ? list[i] + ndim : list[i]);
+    for (uint32_t i = 0; i < n; ++i) bits |= UINT64_C(1) << wick_wrap_dim(list[i], ndim);
     return bits & all;
 }
 
