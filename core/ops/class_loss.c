@@ -225,6 +225,7 @@ typedef struct margins {
 static margins measure(wick_context *c, const wick_value *v) {
     margins m = {.p = wick_value_as_double(&v[2])};
     wick_tensor *x = v[0].as.tensor, *target = v[1].as.tensor;
+    if (!wants_fractions(c, x, "multi_margin_loss")) return m;
     if (x->ndim > 2 || target->dtype != WICK_I64 || target->numel != (x->ndim == 2 ? x->sizes[0] : 1) ||
         (m.p != 1 && m.p != 2)) {
         FAIL(ctx(c), INVALID_ARGUMENT,
@@ -282,6 +283,7 @@ typedef struct label_sets {
 
 static label_sets read_sets(wick_context *c, wick_tensor *x, wick_tensor *target) {
     label_sets s = {NULL, NULL, NULL, NULL, NULL};
+    if (!wants_fractions(c, x, "multilabel_margin_loss")) return s;
     if (x->ndim > 2 || !same_shape(x, target) || target->dtype != WICK_I64) {
         FAIL(ctx(c), INVALID_ARGUMENT,
              "multilabel_margin_loss: expected scores [N, C] or [C] and an I64 target of the same size");

@@ -37,6 +37,20 @@ wick_status *infer_loss(op_infer *ix) {
 /* (grad_output, self, target, ...) */
 wick_status *infer_loss_backward(op_infer *ix) { return broadcast_from(ix, 1, 2); }
 
+/* Those of which PyTorch has none for integers. */
+static wick_status *check_fractions(const op_infer *ix) {
+    if (wick_dtype_is_differentiable(ix->compute)) return NULL;
+    return WICK_ERROR(WICK_UNSUPPORTED, "this loss is not implemented for dtype %s", wick_dtype_name(ix->compute));
+}
+wick_status *infer_floating_loss(op_infer *ix) {
+    WICK_TRY(infer_loss(ix));
+    return check_fractions(ix);
+}
+wick_status *infer_floating_loss_backward(op_infer *ix) {
+    WICK_TRY(infer_loss_backward(ix));
+    return check_fractions(ix);
+}
+
 /* ---- what a backward starts from ---- */
 /* grad_output as it reaches every element. `like` has the elements' shape. */
 static wick_tensor *spread(wick_context *c, wick_tensor *grad, const wick_tensor *like, int64_t reduction) {

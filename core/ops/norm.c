@@ -508,6 +508,7 @@ void compose_weight_norm_core(wick_context *c, const wick_value *args, wick_valu
 
 /* (grad_w, saved_v, saved_g, saved_norms, dim) */
 void compose_weight_norm_backward(wick_context *c, const wick_value *args, wick_value *rets) {
+    if (!wants_fractions(c, T(1), "_weight_norm_interface_backward")) return;
     wick_tensor *gw = widen(c, T(0)), *v = widen(c, T(1)), *g = widen(c, T(2)), *norms = T(3),
                 *product = wick_mul(c, gw, v);
     if (!product) return;

@@ -7,6 +7,7 @@
 #define THREADS 256
 #define FLAGS (WICK_KERNEL_CONTIGUOUS | WICK_KERNEL_DETERMINISTIC | WICK_KERNEL_CAPTURE_SAFE)
 #define NUMBERS (GPU_REALS | (GPU_WHOLES & ~WICK_DTYPE_BIT(WICK_BOOL)))
+#define AVERAGED (GPU_REALS | WICK_DTYPE_BIT(WICK_I64))
 #define LAUNCH_ELEMENTS (INT64_C(1) << 30)
 
 typedef enum number_class { CLASS_F32, CLASS_F64, CLASS_I64 } number_class;
@@ -177,10 +178,10 @@ static const wick_kernel_row rows[] = {
     ROW("max_pool3d_with_indices_backward", MAX_BACK(3, false), GPU_REALS),
     ROW("adaptive_max_pool2d_backward", MAX_BACK(2, true), GPU_REALS),
     ROW("adaptive_max_pool3d_backward", MAX_BACK(3, true), GPU_REALS),
-    ROW("avg_pool2d", AVG(2, false, false), NUMBERS),
-    ROW("avg_pool3d", AVG(3, false, false), NUMBERS),
-    ROW("avg_pool2d_backward", AVG(2, false, true), NUMBERS),
-    ROW("avg_pool3d_backward", AVG(3, false, true), NUMBERS),
+    ROW("avg_pool2d", AVG(2, false, false), AVERAGED),
+    ROW("avg_pool3d", AVG(3, false, false), AVERAGED),
+    ROW("avg_pool2d_backward", AVG(2, false, true), AVERAGED),
+    ROW("avg_pool3d_backward", AVG(3, false, true), AVERAGED),
     ROW("_adaptive_avg_pool2d", AVG(2, true, false), GPU_REALS),
     ROW("_adaptive_avg_pool3d", AVG(3, true, false), GPU_REALS),
     ROW("_adaptive_avg_pool2d_backward", AVG(2, true, true), GPU_REALS),
