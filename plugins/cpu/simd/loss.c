@@ -76,7 +76,7 @@ static wick_status *prepare(const wick_kernel_call *call, nll_job *job, const wi
                             const wick_tensor *target, const wick_tensor *weight, const wick_tensor *by_sample) {
     int class_dim = classes->ndim > 1;
     reduce_shape *s = &job->shape;
-    reduce_shape_init(s, classes, 1ull << class_dim, target, by_sample, REDUCE_ANY_ORDER);
+    reduce_shape_init(s, classes, 1ull << class_dim, target, by_sample, WICK_REDUCE_ANY_ORDER);
     s->kept[s->nkept++] = s->column;
     job->samples = s->kept_count;
     job->class_count = classes->sizes[class_dim], job->class_stride = classes->strides[class_dim];

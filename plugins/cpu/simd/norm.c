@@ -277,7 +277,7 @@ static wick_status *run_batch_norm(const wick_kernel_call *call, batch_norm_job 
         return WICK_HOST_ERROR(call->host, WICK_UNSUPPORTED, "batch norm has no kernel for these dtypes");
     const wick_tensor *full = y ? y : second;
     reduce_shape *s = &job->shape;
-    reduce_shape_init(s, x, ~2ull, full, second ? second : full, REDUCE_ELEMENTWISE);
+    reduce_shape_init(s, x, ~2ull, full, second ? second : full, WICK_REDUCE_ELEMENTWISE);
     job->kernels = &norm_kernels_of[acc];
     job->channels = x->sizes[1], job->count = s->reduced_count;
     job->column_x = x->strides[1], job->column_y = full->strides[1],

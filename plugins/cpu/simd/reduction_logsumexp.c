@@ -108,7 +108,7 @@ static wick_status *logsumexp_call(const wick_kernel_call *call) {
         return WICK_HOST_ERROR(call->host, WICK_UNSUPPORTED, "logsumexp has no kernel for these dtypes");
     job.x.data = wick_data(x), job.x.size = (uint8_t)wick_dtype_bytes(wick_tensor_dtype(x));
     reduce_shape *s = &job.shape;
-    reduce_shape_init(s, x, wick_reduced_dims(&call->values[1], x->ndim), y, NULL, REDUCE_ANY_ORDER);
+    reduce_shape_init(s, x, wick_reduced_dims(&call->values[1], x->ndim), y, NULL, WICK_REDUCE_ANY_ORDER);
     reduce_split(s, COLUMNS, 1);
     int64_t grain = CPU_GRAIN / 4 * s->tasks / reduce_max(1, x->numel);
     cpu_parallel_for(cpu_of(call), s->tasks, reduce_max(1, grain), exp_units, &job);

@@ -160,7 +160,7 @@ static wick_status *scan_call(const wick_kernel_call *call) {
     job.x = (acc_operand){(char *)wick_data(x), job.x.load, NULL, (uint8_t)wick_dtype_bytes(wick_tensor_dtype(x)),
                           acc_is_native(acc, wick_tensor_dtype(x))};
     reduce_shape *s = &job.shape;
-    reduce_shape_init(s, x, wick_reduced_dims(&call->values[1], x->ndim), y, places, REDUCE_ELEMENTWISE);
+    reduce_shape_init(s, x, wick_reduced_dims(&call->values[1], x->ndim), y, places, WICK_REDUCE_ELEMENTWISE);
     job.n = s->reduced_count;
     job.in_stride = x->ndim ? x->strides[dim] : 1, job.out_stride = x->ndim ? y->strides[dim] : 1;
     job.place_stride = x->ndim && places ? places->strides[dim] : 1;

@@ -44,7 +44,7 @@ static wick_status *run_softmax(const wick_kernel_call *call, const wick_tensor 
         return WICK_HOST_ERROR(call->host, WICK_UNSUPPORTED, "softmax has no kernel for these dtypes");
     if (out->numel == 0) return NULL;
     reduce_shape *s = &job.shape;
-    reduce_shape_init(s, in, wick_reduced_dims(dim_value, in->ndim), out, other, REDUCE_ELEMENTWISE);
+    reduce_shape_init(s, in, wick_reduced_dims(dim_value, in->ndim), out, other, WICK_REDUCE_ELEMENTWISE);
     job.n = s->reduced_count;
     job.in_stride = in->ndim ? in->strides[dim] : 1;
     job.out_stride = in->ndim ? out->strides[dim] : 1;

@@ -22,6 +22,72 @@ static inline wick_fold wick_fold_at(const wick_tensor *t, int dim) {
     return f;
 }
 
+/* ---- reductions: the input's dimensions, those that are one run merged ---- */
+/* Strides are in elements: of the input and of up to two results. */
+typedef struct wick_reduce_dim {
+    int64_t size, in, out[2];
+} wick_reduce_dim;
+
+/* Which dimensions, and how: those that stay; those that go, by stride, or in logical order, or with strides of results
+ * that are as large as the input. */
+typedef enum wick_reduce_kind {
+    WICK_REDUCE_KEPT,
+    WICK_REDUCE_ANY_ORDER,
+    WICK_REDUCE_IN_ORDER,
+    WICK_REDUCE_ELEMENTWISE
+} wick_reduce_kind;
+
+/* How far apart neighbours are. A stride of 0 repeats elements and counts as the widest. */
+static inline int64_t wick_stride_distance(int64_t stride) {
+    return stride < 0 ? -stride : stride ? stride : INT64_MAX;
+}
+
+/* Stable, the widest stride first. */
+static inline void wick_reduce_sort_(wick_reduce_dim *dims, int n) {
+    for (int i = 1; i < n; ++i) {
+        const wick_reduce_dim d = dims[i];
+        int j = i;
+        for (; j > 0 && wick_stride_distance(dims[j - 1].in) < wick_stride_distance(d.in); --j) dims[j] = dims[j - 1];
+        dims[j] = d;
+    }
+}
+
+static inline int wick_reduce_merge_(wick_reduce_dim *dims, int n) {
+    int last = 0;
+    for (int i = 1; i < n; ++i) {
+        wick_reduce_dim *a = &dims[last], *b = &dims[i];
+        if (a->in == b->in * b->size && a->out[0] == b->out[0] * b->size && a->out[1] == b->out[1] * b->size) {
+            b->size *= a->size;
+            *a = *b;
+        } else {
+            dims[++last] = *b;
+        }
+    }
+    return n ? last + 1 : 0;
+}
+
+/* The dimensions of that kind, outermost first; returns how many, *count is the product of their sizes. `mask` is
+ * wick_reduced_dims; the results have the kept dimensions or all of them, out1 may be NULL. */
+static inline int wick_reduce_dims(const wick_tensor *in, uint64_t mask, const wick_tensor *out0,
+                                   const wick_tensor *out1, wick_reduce_kind kind, wick_reduce_dim *dims,
+                                   int64_t *count) {
+    const bool all = out0->ndim == in->ndim, strided = kind == WICK_REDUCE_KEPT || kind == WICK_REDUCE_ELEMENTWISE;
+    int n = 0;
+    *count = 1;
+    for (int i = 0, o = 0; i < in->ndim; ++i) {
+        const bool kept = !(mask >> i & 1), wanted = kept == (kind == WICK_REDUCE_KEPT);
+        if (wanted) *count *= in->sizes[i];
+        if (wanted && in->sizes[i] != 1) {
+            wick_reduce_dim *d = &dims[n++];
+            d->size = in->sizes[i], d->in = in->strides[i];
+            d->out[0] = strided ? out0->strides[o] : 0, d->out[1] = strided && out1 ? out1->strides[o] : 0;
+        }
+        o += kept || all;
+    }
+    if (kind != WICK_REDUCE_IN_ORDER) wick_reduce_sort_(dims, n);
+    return wick_reduce_merge_(dims, n);
+}
+
 /* ---- windows: of up to three spatial dimensions, which are a tensor's last; missing ones come first ---- */
 /* A missing dimension has size 1 and a window of one element. */
 typedef struct wick_windows {
