@@ -65,10 +65,25 @@ static void test_convolutions(void **state) {
     ASSERT_POSITIONS("convolution_backward", backward);
 }
 
+#define BATCH_NORM(op, mean, var, training, momentum, eps, always)                                         \
+    {                                                                                                      \
+        const position positions[] = {{"running_mean", mean},                                              \
+                                      {"running_var", var},                                                \
+                                      {"training", training},                                              \
+                                      {"momentum", momentum},                                              \
+                                      {"eps", eps}};                                                       \
+        for (size_t i = 0; i < sizeof positions / sizeof *positions; ++i) { /* 0: the operator has none */ \
+            const position *p = &positions[i];                                                             \
+            assert_int_equal(wick_op_argument(wick_op_find(RT, op), p->name), p->at ? p->at : -1);         \
+        }                                                                                                  \
+    }
+static void test_batch_norms(void **state) { WICK_BATCH_NORMS(BATCH_NORM) }
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(test_optimizers),
         CASE(test_convolutions),
+        CASE(test_batch_norms),
     };
     return RUN(tests);
 }

@@ -53,7 +53,7 @@ static inline cpu_class class_of_kind(pw_kind kind, cpu_class c) {
 }
 
 /* What the shape rule chose; for rows without casts, the dtype of the first operand of the compute class. */
-static wick_dtype compute_dtype(const wick_kernel_call *k, const wick_pointwise *e, const pw_op *op) {
+static wick_dtype compute_dtype(const wick_kernel_call *k, const wick_pointwise_eval *e, const pw_op *op) {
     wick_dtype dtype = (wick_dtype)k->compute_dtype;
     for (int i = 1; i <= op->inputs && dtype == WICK_DTYPE_NONE; ++i)
         if (op->kinds[i] == KIND_T) dtype = wick_tensor_dtype(e->operands[i]);
@@ -87,14 +87,15 @@ static void run_packed(void *user, int64_t begin, int64_t end, int worker) {
     }
 }
 
-static inline bool alike(const wick_pointwise *e, const pw_op *op) {
+static inline bool alike(const wick_pointwise_eval *e, const pw_op *op) {
     for (int i = 1; i <= op->inputs; ++i)
         if (e->operands[i]->numel != e->operands[0]->numel || !wick_is_contiguous(e->operands[i])) return false;
     return true;
 }
 
 /* Runs the call if every operand is packed and of its compute class's dtype. */
-static bool try_packed(const wick_kernel_call *k, const wick_pointwise *e, const pw_op *op, cpu_class c, pw_loop loop) {
+static bool try_packed(const wick_kernel_call *k, const wick_pointwise_eval *e, const pw_op *op, cpu_class c,
+                       pw_loop loop) {
     packed_job job;
     int64_t n = e->operands[0]->numel;
     for (int i = 0; i <= op->inputs; ++i) {
@@ -115,7 +116,7 @@ static bool try_packed(const wick_kernel_call *k, const wick_pointwise *e, const
 }
 
 /* Runs the call if every operand is packed and bf16, and there is a loop for that. */
-static bool try_packed_bf16(const wick_kernel_call *k, const wick_pointwise *e, const pw_op *op) {
+static bool try_packed_bf16(const wick_kernel_call *k, const wick_pointwise_eval *e, const pw_op *op) {
     packed_job job = {CPU_NAME(pw_loops_bf16)[e->id], e->scalars, op->inputs, {0}, {0}};
     if (!job.loop) return false;
     for (int i = 0; i <= op->inputs; ++i) {
@@ -213,7 +214,7 @@ static bool is_constant(const wick_tensor *t) {
 }
 
 /* A short call of packed tensors with constants among them: each of those becomes an array of its value. */
-static bool try_short(const wick_pointwise *e, const pw_op *op, cpu_class c, wick_dtype compute, pw_loop loop) {
+static bool try_short(const wick_pointwise_eval *e, const pw_op *op, cpu_class c, wick_dtype compute, pw_loop loop) {
     const wick_tensor *out = e->operands[0];
     const int64_t n = out->numel;
     const wick_dtype native = dtype_of_class(c);
@@ -313,7 +314,8 @@ static void run_blocks(void *user, int64_t begin, int64_t end, int worker) {
     }
 }
 
-static void plan_operands(block_job *job, const wick_pointwise *e, const pw_op *op, cpu_class c, wick_dtype compute) {
+static void plan_operands(block_job *job, const wick_pointwise_eval *e, const pw_op *op, cpu_class c,
+                          wick_dtype compute) {
     bool all_linear = true;
     for (int i = 0; i < job->operands; ++i) {
         operand_plan *plan = &job->plans[i];
@@ -332,7 +334,7 @@ static void plan_operands(block_job *job, const wick_pointwise *e, const pw_op *
     job->in_rows = !all_linear && job->it.sizes[0] >= SHORT_ROW;
 }
 
-static wick_status *run_in_blocks(const wick_kernel_call *k, const wick_pointwise *e, const pw_op *op,
+static wick_status *run_in_blocks(const wick_kernel_call *k, const wick_pointwise_eval *e, const pw_op *op,
                                   wick_dtype compute, pw_loop loop) {
     cpu_class c = class_of_dtype(compute);
     block_job job = {.loop = loop, .scalars = e->scalars, .operands = op->inputs + 1};
@@ -347,7 +349,7 @@ static wick_status *run_in_blocks(const wick_kernel_call *k, const wick_pointwis
 }
 
 /* Runs it, in parallel where that pays. */
-static wick_status *run(const wick_kernel_call *k, const wick_pointwise *e) {
+static wick_status *run(const wick_kernel_call *k, const wick_pointwise_eval *e) {
     const pw_op *op = &ops[e->id];
     wick_dtype compute = compute_dtype(k, e, op);
     cpu_class c = class_of_dtype(compute);
@@ -367,7 +369,7 @@ static wick_status *run(const wick_kernel_call *k, const wick_pointwise *e) {
 static wick_status *run_row(const wick_kernel_call *k) {
     const pw_op *op = k->data;
     if (k->flags & WICK_CALL_DENSE && run_dense(k, op)) return NULL;
-    wick_pointwise e; /* not all of it is needed: this is the path of the smallest tensors */
+    wick_pointwise_eval e; /* not all of it is needed: this is the path of the smallest tensors */
     e.id = (wick_pointwise_id)(op - ops), e.refuse_zero_divisor = false;
     e.operands[0] = wick_out_tensor(k, 0);
     for (int i = 0; i < op->inputs; ++i) e.operands[i + 1] = wick_arg_tensor(k, i);

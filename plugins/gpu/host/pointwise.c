@@ -53,7 +53,7 @@ static const expression expressions[WICK_PW_COUNT] = {
 
 /* ---- which one ---- */
 /* What the shape rule chose; for rows without casts, the dtype of the first operand of the compute class. */
-static wick_dtype dtype_of(const wick_kernel_call *call, const wick_pointwise *e, const expression *x) {
+static wick_dtype dtype_of(const wick_kernel_call *call, const wick_pointwise_eval *e, const expression *x) {
     wick_dtype dtype = (wick_dtype)call->compute_dtype;
     for (int i = 1; i <= x->inputs && dtype == WICK_DTYPE_NONE; ++i)
         if (x->kinds[i] == KIND_T) dtype = wick_tensor_dtype(e->operands[i]);
@@ -90,7 +90,7 @@ static bool rounds_number(wick_pointwise_id id, kind k, wick_dtype compute) {
 }
 
 /* Operand `i`, to `number` and `whole` of its input. */
-static void read_number(const wick_pointwise *e, const expression *x, int i, wick_dtype compute, double *number,
+static void read_number(const wick_pointwise_eval *e, const expression *x, int i, wick_dtype compute, double *number,
                         int64_t *whole) {
     wick_dtype dtype = (wick_dtype)e->operands[i]->dtype;
     const void *p = wick_data(e->operands[i]);
@@ -105,7 +105,7 @@ static void read_number(const wick_pointwise *e, const expression *x, int i, wic
 }
 
 /* 16-byte accesses need aligned addresses. */
-static bool is_dense(const wick_pointwise *e, const expression *x, wick_dtype dtype) {
+static bool is_dense(const wick_pointwise_eval *e, const expression *x, wick_dtype dtype) {
     for (int i = 0; i <= x->inputs; ++i) {
         const wick_tensor *t = e->operands[i];
         if (i && is_number(t)) continue;
@@ -124,11 +124,11 @@ static int64_t in_width_of(wick_dtype dtype, int64_t x) {
     return dtype == WICK_I64 || wick_dtype_is_floating(dtype) ? x : (int32_t)x;
 }
 
-static void set_scalars(const wick_pointwise *e, wick_dtype dtype, double *s, int64_t *si) {
+static void set_scalars(const wick_pointwise_eval *e, wick_dtype dtype, double *s, int64_t *si) {
     for (int i = 0; i < GPU_SCALARS; ++i) s[i] = e->scalars[i].re, si[i] = in_width_of(dtype, e->scalars[i].i);
 }
 
-static wick_status *run_dense(const wick_kernel_call *call, const wick_pointwise *e, const expression *x,
+static wick_status *run_dense(const wick_kernel_call *call, const wick_pointwise_eval *e, const expression *x,
                               wick_dtype dtype) {
     const int kernel = x->kernels[dense_variant(dtype)];
     const gpu_device *d = gpu_device_of(call);
@@ -147,7 +147,7 @@ static wick_status *run_dense(const wick_kernel_call *call, const wick_pointwise
 
 typedef struct walk_job {
     const wick_kernel_call *call;
-    const wick_pointwise *e;
+    const wick_pointwise_eval *e;
     const expression *x;
     int kernel;
     wick_dtype dtype;
@@ -155,7 +155,7 @@ typedef struct walk_job {
 
 static wick_status *run_walk(void *user, const gpu_walk *walk, uint32_t n, const int64_t *offsets) {
     const walk_job *job = user;
-    const wick_pointwise *e = job->e;
+    const wick_pointwise_eval *e = job->e;
     gpu_walk_args args = {.n = n, .walk = *walk};
     for (int i = 0; i <= job->x->inputs; ++i) {
         const wick_tensor *t = e->operands[i];
@@ -171,7 +171,7 @@ static wick_status *run_walk(void *user, const gpu_walk *walk, uint32_t n, const
 }
 
 /* UNSUPPORTED if the expression has no kernel for the call's dtype. */
-static wick_status *run(const wick_kernel_call *call, const wick_pointwise *e) {
+static wick_status *run(const wick_kernel_call *call, const wick_pointwise_eval *e) {
     const expression *x = &expressions[e->id];
     wick_dtype dtype = dtype_of(call, e, x);
     int dense = dense_variant(dtype), kernel = x->kernels[walk_variant(dtype)];
@@ -194,7 +194,7 @@ static const wick_pointwise_id ids[WICK_PW_COUNT] = {
 
 /* The tensors come first, the scalars behind them. */
 static wick_status *run_row(const wick_kernel_call *call) {
-    wick_pointwise e = {.id = *(const wick_pointwise_id *)call->data};
+    wick_pointwise_eval e = {.id = *(const wick_pointwise_id *)call->data};
     const expression *x = &expressions[e.id];
     e.operands[0] = wick_out_tensor(call, 0);
     for (int i = 0; i < x->inputs; ++i) e.operands[i + 1] = wick_arg_tensor(call, i);

@@ -3,6 +3,8 @@
 #ifndef WICK_SDK_ARGUMENTS_H
 #define WICK_SDK_ARGUMENTS_H
 
+#include <wick/sdk/kernel.h>
+
 /* Optimizers' steps: _fused_adam_, _fused_adamw_ and _fused_sgd_ begin alike. Up to STEPS or BUFFERS the arguments are
  * lists of tensors. */
 enum wick_optim_argument { WICK_OPTIM_SELF, WICK_OPTIM_GRADS };
@@ -45,6 +47,37 @@ enum wick_convolution_argument {
     WICK_CONV_OUTPUT_PADDING,
     WICK_CONV_GROUPS
 };
+
+/* Batch normalizations, forward: (input, weight, bias, ..), then what a row of the table says; 0: it has none.
+ * X(row, running_mean, running_var, training, momentum, eps, always in training) */
+#define WICK_BATCH_NORMS(X)                                         \
+    X("native_batch_norm", 3, 4, 5, 6, 7, false)                    \
+    X("_native_batch_norm_legit", 3, 4, 5, 6, 7, false)             \
+    X("_native_batch_norm_legit.no_stats", 0, 0, 3, 4, 5, false)    \
+    X("_native_batch_norm_legit_no_training", 3, 4, 0, 5, 6, false) \
+    X("_batch_norm_with_update", 3, 4, 0, 5, 6, true)
+typedef struct wick_batch_norm_form {
+    uint8_t running_mean, running_var, training, momentum, eps;
+    bool always_training;
+} wick_batch_norm_form;
+
+/* The arguments themselves. */
+typedef struct wick_batch_norm_call {
+    const wick_tensor *input, *weight, *bias, *running_mean, *running_var; /* NULL: none, but for the input */
+    double momentum, eps;
+    bool training;
+} wick_batch_norm_call;
+
+static inline wick_batch_norm_call wick_batch_norm_read(const wick_kernel_call *call, const wick_batch_norm_form *at) {
+    wick_batch_norm_call b;
+    b.input = wick_arg_tensor(call, 0), b.weight = wick_arg_tensor(call, 1), b.bias = wick_arg_tensor(call, 2);
+    b.running_mean = at->running_mean ? wick_arg_tensor(call, at->running_mean) : NULL;
+    b.running_var = at->running_var ? wick_arg_tensor(call, at->running_var) : NULL;
+    b.momentum = wick_value_as_double(&call->values[at->momentum]);
+    b.eps = wick_value_as_double(&call->values[at->eps]);
+    b.training = at->always_training || (at->training && call->values[at->training].as.i);
+    return b;
+}
 
 /* The int argument `reduction` of a loss. */
 enum wick_loss_reduction { WICK_LOSS_NONE, WICK_LOSS_MEAN, WICK_LOSS_SUM };

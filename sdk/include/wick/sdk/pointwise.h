@@ -40,14 +40,14 @@ typedef struct wick_pointwise_scalar {
 } wick_pointwise_scalar;
 
 /* One evaluation: expression, the output and the inputs, scalars. */
-typedef struct wick_pointwise {
+typedef struct wick_pointwise_eval {
     wick_pointwise_id id;
     bool refuse_zero_divisor; /* integer classes: the second input must not have a zero. The host cannot always look. */
     const wick_tensor *operands[WICK_POINTWISE_OPERANDS];
     wick_pointwise_scalar scalars[WICK_POINTWISE_SCALARS];
-} wick_pointwise;
+} wick_pointwise_eval;
 
-typedef wick_status *(*wick_pointwise_run)(const wick_kernel_call *call, const wick_pointwise *e);
+typedef wick_status *(*wick_pointwise_run)(const wick_kernel_call *call, const wick_pointwise_eval *e);
 
 static inline wick_pointwise_scalar wick_pointwise_real(double x) {
     wick_pointwise_scalar s;
@@ -91,8 +91,8 @@ static inline wick_pointwise_scalar wick_pointwise_scalar_of(const wick_value *v
 
 /* ---- what a choice looks at ---- */
 /* The call's output and its first `inputs` tensors. */
-static inline wick_pointwise wick_pointwise_of_(const wick_kernel_call *call, wick_pointwise_id id, int inputs) {
-    wick_pointwise e;
+static inline wick_pointwise_eval wick_pointwise_of_(const wick_kernel_call *call, wick_pointwise_id id, int inputs) {
+    wick_pointwise_eval e;
     memset(&e, 0, sizeof e);
     e.id = id;
     e.operands[0] = wick_out_tensor(call, 0);
@@ -101,7 +101,7 @@ static inline wick_pointwise wick_pointwise_of_(const wick_kernel_call *call, wi
 }
 static inline wick_status *wick_pointwise_plain_(const wick_kernel_call *call, wick_pointwise_run run,
                                                  wick_pointwise_id id, int inputs) {
-    const wick_pointwise e = wick_pointwise_of_(call, id, inputs);
+    const wick_pointwise_eval e = wick_pointwise_of_(call, id, inputs);
     return run(call, &e);
 }
 static inline bool wick_pointwise_none_(const wick_kernel_call *call, int arg) {
@@ -127,7 +127,7 @@ static inline wick_pointwise_id wick_pointwise_by_dtype_(const wick_kernel_call 
 /* ---- division: (self, other), div with a rounding mode behind them ---- */
 static inline wick_status *wick_pointwise_divide_(const wick_kernel_call *call, wick_pointwise_run run,
                                                   wick_pointwise_id id) {
-    wick_pointwise e = wick_pointwise_of_(call, id, 2);
+    wick_pointwise_eval e = wick_pointwise_of_(call, id, 2);
     e.refuse_zero_divisor = true;
     return run(call, &e);
 }
@@ -155,14 +155,14 @@ static inline wick_status *wick_pointwise_remainder(const wick_kernel_call *call
 /* ---- bounds: (self, min, max); an absent one does not bound; both absent is the shape rule's error ---- */
 static inline wick_status *wick_pointwise_bound_(const wick_kernel_call *call, wick_pointwise_run run,
                                                  wick_pointwise_id id, int arg) {
-    wick_pointwise e = wick_pointwise_of_(call, id, 1);
+    wick_pointwise_eval e = wick_pointwise_of_(call, id, 1);
     e.scalars[0] = wick_pointwise_scalar_of(&call->values[arg]);
     return run(call, &e);
 }
 static inline wick_status *wick_pointwise_clamp(const wick_kernel_call *call, wick_pointwise_run run) {
     if (wick_pointwise_none_(call, 2)) return wick_pointwise_bound_(call, run, WICK_PW_clamp_low, 1);
     if (wick_pointwise_none_(call, 1)) return wick_pointwise_bound_(call, run, WICK_PW_clamp_high, 2);
-    wick_pointwise e = wick_pointwise_of_(call, WICK_PW_clamp_both, 1);
+    wick_pointwise_eval e = wick_pointwise_of_(call, WICK_PW_clamp_both, 1);
     for (int i = 0; i < 2; ++i) e.scalars[i] = wick_pointwise_scalar_of(&call->values[1 + i]);
     return run(call, &e);
 }
@@ -175,7 +175,7 @@ static inline wick_status *wick_pointwise_clamp_max(const wick_kernel_call *call
 static inline wick_status *wick_pointwise_clamp_tensor(const wick_kernel_call *call, wick_pointwise_run run) {
     if (wick_pointwise_none_(call, 2)) return wick_pointwise_plain_(call, run, WICK_PW_clamp_min_tensor, 2);
     if (!wick_pointwise_none_(call, 1)) return wick_pointwise_plain_(call, run, WICK_PW_clamp_tensors, 3);
-    wick_pointwise e = wick_pointwise_of_(call, WICK_PW_clamp_max_tensor, 1);
+    wick_pointwise_eval e = wick_pointwise_of_(call, WICK_PW_clamp_max_tensor, 1);
     e.operands[2] = wick_arg_tensor(call, 2);
     return run(call, &e);
 }
@@ -198,7 +198,7 @@ static inline wick_status *wick_pointwise_pow_scalar(const wick_kernel_call *cal
         {-1, WICK_PW_reciprocal, false},
         {-2, WICK_PW_reciprocal_square, false},
     };
-    wick_pointwise e = wick_pointwise_of_(call, WICK_PW_power, 1);
+    wick_pointwise_eval e = wick_pointwise_of_(call, WICK_PW_power, 1);
     e.scalars[0] = wick_pointwise_scalar_of(&call->values[1]);
     const bool whole = wick_pointwise_whole_(call), complex_exponent = e.scalars[0].im != 0;
     for (size_t i = 0; i < sizeof powers / sizeof powers[0] && !complex_exponent; ++i)
@@ -216,7 +216,8 @@ static inline wick_status *wick_pointwise_nextafter(const wick_kernel_call *call
 static inline wick_status *wick_pointwise_round_decimals(const wick_kernel_call *call, wick_pointwise_run run) {
     const int64_t decimals = call->values[1].as.i;
     if (decimals == 0 || wick_pointwise_whole_(call)) return wick_pointwise_plain_(call, run, WICK_PW_round, 1);
-    wick_pointwise e = wick_pointwise_of_(call, decimals > 0 ? WICK_PW_round_up_scaled : WICK_PW_round_down_scaled, 1);
+    wick_pointwise_eval e =
+        wick_pointwise_of_(call, decimals > 0 ? WICK_PW_round_up_scaled : WICK_PW_round_down_scaled, 1);
     e.scalars[0] = wick_pointwise_real(pow(10, fabs((double)decimals)));
     return run(call, &e);
 }
@@ -226,7 +227,7 @@ static inline wick_status *wick_pointwise_round_decimals(const wick_kernel_call 
 static inline wick_status *wick_pointwise_logit_(const wick_kernel_call *call, wick_pointwise_run run,
                                                  wick_pointwise_id plain, wick_pointwise_id clamped, int inputs) {
     if (wick_pointwise_none_(call, inputs)) return wick_pointwise_plain_(call, run, plain, inputs);
-    wick_pointwise e = wick_pointwise_of_(call, clamped, inputs);
+    wick_pointwise_eval e = wick_pointwise_of_(call, clamped, inputs);
     const double eps = wick_value_as_double(&call->values[inputs]);
     const bool narrow = wick_pointwise_dtype_(call) != WICK_F64;
     e.scalars[0] = wick_pointwise_real(eps);
@@ -256,7 +257,7 @@ static inline wick_status *wick_pointwise_gelu_backward(const wick_kernel_call *
 
 /* (grad_output, alpha, scale, input_scale, is_result, self_or_result) */
 static inline wick_status *wick_pointwise_elu_backward(const wick_kernel_call *call, wick_pointwise_run run) {
-    wick_pointwise e =
+    wick_pointwise_eval e =
         wick_pointwise_of_(call, call->values[4].as.i ? WICK_PW_elu_backward_result : WICK_PW_elu_backward, 1);
     e.operands[2] = wick_arg_tensor(call, 5);
     for (int i = 0; i < 3; ++i) e.scalars[i] = wick_pointwise_scalar_of(&call->values[1 + i]);
@@ -267,7 +268,7 @@ static inline wick_status *wick_pointwise_elu_backward(const wick_kernel_call *c
 static inline wick_status *wick_pointwise_pair_(const wick_kernel_call *call, wick_pointwise_run run,
                                                 wick_pointwise_id first, wick_pointwise_id second) {
     for (int i = 1; i >= 0; --i) {
-        wick_pointwise e = wick_pointwise_of_(call, i ? second : first, 1);
+        wick_pointwise_eval e = wick_pointwise_of_(call, i ? second : first, 1);
         e.operands[0] = wick_out_tensor(call, i);
         if (e.operands[0]) WICK_TRY(run(call, &e));
     }
@@ -294,7 +295,7 @@ static inline double wick_pointwise_largest_(wick_dtype dtype) {
 /* (self, nan, posinf, neginf) */
 static inline wick_status *wick_pointwise_nan_to_num(const wick_kernel_call *call, wick_pointwise_run run) {
     if (wick_pointwise_whole_(call)) return wick_pointwise_plain_(call, run, WICK_PW_same, 1);
-    wick_pointwise e = wick_pointwise_of_(call, WICK_PW_nan_to_num, 1);
+    wick_pointwise_eval e = wick_pointwise_of_(call, WICK_PW_nan_to_num, 1);
     const double largest = wick_pointwise_largest_(wick_pointwise_dtype_(call)), absent[] = {0, largest, -largest};
     for (int i = 0; i < 3; ++i)
         e.scalars[i] = wick_pointwise_none_(call, 1 + i) ? wick_pointwise_real(absent[i])
@@ -311,7 +312,7 @@ static inline wick_status *wick_pointwise_polygamma(const wick_kernel_call *call
     const int64_t n = call->values[0].as.i;
     if (n < 0 || n > INT32_MAX)
         return WICK_HOST_ERROR(call->host, WICK_INVALID_ARGUMENT, "polygamma(n, x) does not support negative n.");
-    wick_pointwise e = wick_pointwise_of_(call, n == 0 ? WICK_PW_digamma : WICK_PW_polygamma, 0);
+    wick_pointwise_eval e = wick_pointwise_of_(call, n == 0 ? WICK_PW_digamma : WICK_PW_polygamma, 0);
     e.operands[1] = wick_arg_tensor(call, 1);
     e.scalars[0] = wick_pointwise_real((double)n);
     return run(call, &e);
