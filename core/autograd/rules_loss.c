@@ -35,7 +35,7 @@ void d_binary_cross_entropy(backward_call *b) {
     if (!needs(b, 1) || !x) return;
     wick_tensor *slope = wick_sub(C, wick_log(C, wick_rsub_scalar(C, x, NUMBER(1), NULL)), wick_log(C, x), NULL);
     wick_tensor *g = wick_mul(C, GRAD, w ? wick_mul(C, slope, w) : slope);
-    set_grad(b, 1, arg_int(b, 3) == LOSS_MEAN ? wick_div_scalar(C, g, REAL((double)x->numel)) : g);
+    set_grad(b, 1, arg_int(b, 3) == WICK_LOSS_MEAN ? wick_div_scalar(C, g, REAL((double)x->numel)) : g);
 }
 
 /* ---- negative log-likelihood: (self, target, weight, reduction, ignore_index) ---- */

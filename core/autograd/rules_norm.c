@@ -2,6 +2,8 @@
  *
  * Those see the forward's statistics as constants. When the gradient itself is recorded (create_graph), the statistics
  * are measured anew, so that they depend on the input. */
+#include <wick/sdk/element.h>
+
 #include "../ops/boxed.h"
 #include "../ops/dims.h"
 #include "../ops/norm.h"
@@ -97,7 +99,7 @@ void d_rms_norm(backward_call *b) {
     wick_value grads[2];
     if (!x) return;
     if (recorded(b)) {
-        double eps = arg_none(b, 3) ? norm_default_epsilon((wick_dtype)x->dtype) : arg_float(b, 3);
+        double eps = arg_none(b, 3) ? wick_element_epsilon(x->dtype) : arg_float(b, 3);
         uint64_t inner = norm_layer_mask(x, (int)arg_count(b, 1));
         int64_t dims[WICK_MAX_DIMS];
         int n = dims_list(inner, x->ndim, dims);

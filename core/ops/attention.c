@@ -15,6 +15,7 @@ static bool check_attention(wick_context *c, const wick_value *args) {
                      "value.dtype: %s instead.",
                      wick_dtype_name((wick_dtype)q->dtype), wick_dtype_name((wick_dtype)k->dtype),
                      wick_dtype_name((wick_dtype)v->dtype));
+    if (!wants_fractions(c, q, "scaled_dot_product_attention")) return false;
     if (q->ndim < 2 || k->ndim < 2 || v->ndim < 2)
         return !FAIL(
             ctx(c), INVALID_ARGUMENT,

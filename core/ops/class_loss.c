@@ -42,7 +42,7 @@ static wick_status *check_nll(op_infer *ix, int at, int n) {
 static wick_status *nll_forward(op_infer *ix, int n) {
     const wick_tensor *target = arg_tensor(ix->args, 1);
     WICK_TRY(check_nll(ix, 0, n));
-    meta_set(&ix->outs[0], ix->compute, ix->args[3].as.i == LOSS_NONE ? target->ndim : 0, target->sizes);
+    meta_set(&ix->outs[0], ix->compute, ix->args[3].as.i == WICK_LOSS_NONE ? target->ndim : 0, target->sizes);
     meta_set(&ix->outs[1], ix->compute, 0, target->sizes);
     return NULL;
 }
@@ -113,9 +113,9 @@ void compose_nll_loss_forward(wick_context *c, const wick_value *args, wick_valu
     labels l = read_labels(c, x, T(1), T(2), I(4));
     wick_tensor *loss = wick_neg(c, wick_mul(c, pick(c, widen(c, x), l.safe), l.weight)),
                 *total = wick_sum(c, l.weight, NULL);
-    if (I(3) != LOSS_NONE) loss = wick_sum(c, loss, NULL);
-    if (I(3) == LOSS_MEAN) loss = wick_div(c, loss, total);
-    if (I(3) == LOSS_NONE && x->ndim > 1) total = wick_zeros_like(c, total, NULL); /* nobody needs it then */
+    if (I(3) != WICK_LOSS_NONE) loss = wick_sum(c, loss, NULL);
+    if (I(3) == WICK_LOSS_MEAN) loss = wick_div(c, loss, total);
+    if (I(3) == WICK_LOSS_NONE && x->ndim > 1) total = wick_zeros_like(c, total, NULL); /* nobody needs it then */
     rets[0] = V(cast_like(c, loss, x));
     rets[1] = V(cast_like(c, total, x));
 }
@@ -124,7 +124,7 @@ void compose_nll_loss_forward(wick_context *c, const wick_value *args, wick_valu
 void compose_nll_loss_backward(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *x = T(1), *g = widen(c, T(0));
     labels l = read_labels(c, x, T(2), T(3), I(5));
-    if (I(4) == LOSS_MEAN) g = wick_div(c, g, widen(c, T(6)));
+    if (I(4) == WICK_LOSS_MEAN) g = wick_div(c, g, widen(c, T(6)));
     wick_tensor *each = cast_like(c, wick_neg(c, wick_mul(c, g, l.weight)), x);
     int dim = class_dim(x);
     give(rets, wick_scatter(c, wick_zeros_like(c, x, NULL), dim, wick_unsqueeze(c, l.safe, dim),
@@ -166,7 +166,7 @@ void compose_nll_loss_nd(wick_context *c, const wick_value *args, wick_value *re
         wick_tensor *image = wick_reshape(c, x, (int64_t[]){x->sizes[0], x->sizes[1], 1, pixels}, 4);
         wick_tensor *labels = wick_reshape(c, target, (int64_t[]){x->sizes[0], 1, pixels}, 3);
         wick_tensor *out = CALL(c, nll_loss2d, V(image), V(labels), args[2], args[3], args[4]);
-        give(rets, I(3) == LOSS_NONE ? wick_reshape(c, out, SIZES(target)) : out);
+        give(rets, I(3) == WICK_LOSS_NONE ? wick_reshape(c, out, SIZES(target)) : out);
     }
 }
 
@@ -193,9 +193,9 @@ static wick_tensor *with_probabilities(wick_context *c, const wick_value *args, 
         target = wick_add_scalar(c, wick_mul_scalar(c, target, REAL(1 - smoothing)), REAL(smoothing / classes), NULL);
     wick_tensor *terms = wick_mul(c, log_p, target);
     if (T(2)) terms = wick_mul(c, terms, class_weights(c, T(2), x));
-    if (I(3) == LOSS_NONE) return wick_neg(c, sum_dims(c, terms, &dim, 1, false));
+    if (I(3) == WICK_LOSS_NONE) return wick_neg(c, sum_dims(c, terms, &dim, 1, false));
     wick_tensor *sum = wick_neg(c, wick_sum(c, terms, NULL));
-    return I(3) == LOSS_MEAN ? wick_div_scalar(c, sum, REAL((double)x->numel / classes)) : sum;
+    return I(3) == WICK_LOSS_MEAN ? wick_div_scalar(c, sum, REAL((double)x->numel / classes)) : sum;
 }
 
 /* (1 - s) nll + s / C (-sum over classes of log p) */
@@ -205,8 +205,8 @@ static wick_tensor *smoothed(wick_context *c, const wick_value *args, wick_tenso
     wick_tensor *terms = weight ? wick_mul(c, log_p, class_weights(c, weight, x)) : log_p;
     wick_tensor *ignored = wick_eq_scalar(c, target, NUMBER(I(4)));
     wick_tensor *smooth = wick_masked_fill(c, wick_neg(c, sum_dims(c, terms, &dim, 1, false)), ignored, NUMBER(0));
-    if (I(3) != LOSS_NONE) smooth = wick_sum(c, smooth, NULL);
-    if (I(3) == LOSS_MEAN) {
+    if (I(3) != WICK_LOSS_NONE) smooth = wick_sum(c, smooth, NULL);
+    if (I(3) == WICK_LOSS_MEAN) {
         labels l = read_labels(c, x, target, weight, I(4));
         smooth = wick_div(c, smooth, wick_sum(c, l.weight, NULL));
     }
@@ -291,6 +291,7 @@ typedef struct margins {
 static margins measure(wick_context *c, const wick_value *v) {
     margins m = {.p = wick_value_as_double(&v[2])};
     wick_tensor *x = v[0].as.tensor, *target = v[1].as.tensor;
+    if (!wants_fractions(c, x, "multi_margin_loss")) return m;
     if (x->ndim > 2 || target->dtype != WICK_I64 || target->numel != (x->ndim == 2 ? x->sizes[0] : 1) ||
         (m.p != 1 && m.p != 2)) {
         FAIL(ctx(c), INVALID_ARGUMENT,
@@ -319,7 +320,7 @@ void compose_multi_margin_loss(wick_context *c, const wick_value *args, wick_val
     wick_tensor *loss = CALL(c, mean_dim, V(terms), INTS((const int64_t[]){1}, 1), BOOLEAN(false), NONE);
     if (!loss) return;
     wick_tensor *out = loss_reduce(c, loss, I(5));
-    if (I(5) == LOSS_NONE && T(1)->ndim == 0) out = wick_squeeze_dim(c, out, 0);
+    if (I(5) == WICK_LOSS_NONE && T(1)->ndim == 0) out = wick_squeeze_dim(c, out, 0);
     give(rets, cast_like(c, out, T(0)));
 }
 
@@ -331,8 +332,8 @@ void compose_multi_margin_loss_backward(wick_context *c, const wick_value *args,
         m.p == 1 ? cast_like(c, wick_gt_scalar(c, m.gap, NUMBER(0)), m.rows) : wick_mul_scalar(c, m.gap, NUMBER(2));
     slope = wick_div_scalar(c, weight_of_rows(c, slope, T(5), &m), REAL((double)m.rows->sizes[1]));
     wick_tensor *right = wick_neg(c, sum_dims(c, slope, (int64_t[]){1}, 1, true));
-    wick_tensor *g = I(6) == LOSS_NONE ? wick_reshape(c, T(0), (int64_t[]){-1, 1}, 2) : T(0);
-    if (I(6) == LOSS_MEAN) g = wick_div_scalar(c, g, REAL((double)m.rows->sizes[0]));
+    wick_tensor *g = I(6) == WICK_LOSS_NONE ? wick_reshape(c, T(0), (int64_t[]){-1, 1}, 2) : T(0);
+    if (I(6) == WICK_LOSS_MEAN) g = wick_div_scalar(c, g, REAL((double)m.rows->sizes[0]));
     wick_tensor *out = wick_mul(c, wick_scatter_add(c, slope, 1, m.number, right), g);
     give(rets, cast_like(c, wick_reshape(c, out, SIZES(T(1))), T(1)));
 }
@@ -348,6 +349,7 @@ typedef struct label_sets {
 
 static label_sets read_sets(wick_context *c, wick_tensor *x, wick_tensor *target) {
     label_sets s = {NULL, NULL, NULL, NULL, NULL};
+    if (!wants_fractions(c, x, "multilabel_margin_loss")) return s;
     if (x->ndim > 2 || !same_shape(x, target) || target->dtype != WICK_I64) {
         FAIL(ctx(c), INVALID_ARGUMENT,
              "multilabel_margin_loss: expected scores [N, C] or [C] and an I64 target of the same size");
@@ -374,7 +376,7 @@ void compose_multilabel_margin_loss_forward(wick_context *c, const wick_value *a
     wick_tensor *loss =
         wick_div_scalar(c, sum_dims(c, s.gap, (int64_t[]){1, 2}, 2, false), REAL((double)s.rows->sizes[1]));
     wick_tensor *out = loss_reduce(c, loss, I(2));
-    if (I(2) == LOSS_NONE && T(0)->ndim < 2) out = wick_squeeze_dim(c, out, 0);
+    if (I(2) == WICK_LOSS_NONE && T(0)->ndim < 2) out = wick_squeeze_dim(c, out, 0);
     rets[0] = V(cast_like(c, out, T(0)));
     rets[1] = V(cast_like(c, wick_reshape(c, s.is_right, SIZES(T(1))), T(0)));
 }
@@ -388,8 +390,8 @@ void compose_multilabel_margin_loss_backward(wick_context *c, const wick_value *
                 *right = wick_neg(c, sum_dims(c, slope, (int64_t[]){2}, 1, false));
     wick_tensor *sum =
         wick_div_scalar(c, wick_scatter_add(c, other, 1, s.number, right), REAL((double)s.rows->sizes[1]));
-    wick_tensor *g = I(3) == LOSS_NONE ? wick_reshape(c, T(0), (int64_t[]){-1, 1}, 2) : T(0);
-    if (I(3) == LOSS_MEAN) g = wick_div_scalar(c, g, REAL((double)s.rows->sizes[0]));
+    wick_tensor *g = I(3) == WICK_LOSS_NONE ? wick_reshape(c, T(0), (int64_t[]){-1, 1}, 2) : T(0);
+    if (I(3) == WICK_LOSS_MEAN) g = wick_div_scalar(c, g, REAL((double)s.rows->sizes[0]));
     give(rets, cast_like(c, wick_reshape(c, wick_mul(c, sum, g), SIZES(T(1))), T(1)));
 }
 

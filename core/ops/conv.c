@@ -1,17 +1,13 @@
 /* Convolution: shape rules, decomposition into strided views and bmm, and the functions that lead to it.
  *
  * Everything holds for any number of spatial dimensions: tensors are [batch, channels, spatial...]. */
+#include <wick/sdk/arguments.h>
+
 #include "boxed.h"
 #include "geometry.h"
 #include "rows.h"
 
 #define MAX_SPATIAL 8
-
-/* The arguments that convolution (from 3) and convolution_backward (from 4) share. */
-enum { STRIDE, PADDING, DILATION, TRANSPOSED, OUTPUT_PADDING, GROUPS };
-
-/* Entry k of a list in which one stands for all. */
-static int64_t entry(const wick_value *list, int k) { return list->as.ints[list->count == 1 ? 0 : k]; }
 
 static wick_status *check_list(const wick_value *list, int n, const char *name, int64_t least) {
     if (list->count != 1 && (int)list->count != n)
@@ -26,18 +22,20 @@ static wick_status *check_list(const wick_value *list, int n, const char *name, 
 }
 
 static wick_status *check_lists(const wick_value *v, int n) {
-    WICK_TRY(check_list(&v[STRIDE], n, "stride", 1));
-    WICK_TRY(check_list(&v[PADDING], n, "padding", 0));
-    WICK_TRY(check_list(&v[DILATION], n, "dilation", 1));
-    WICK_TRY(check_list(&v[OUTPUT_PADDING], n, "output_padding", 0));
-    return v[GROUPS].as.i > 0 ? NULL : WICK_ERROR(WICK_INVALID_ARGUMENT, "non-positive groups is not supported");
+    WICK_TRY(check_list(&v[WICK_CONV_STRIDE], n, "stride", 1));
+    WICK_TRY(check_list(&v[WICK_CONV_PADDING], n, "padding", 0));
+    WICK_TRY(check_list(&v[WICK_CONV_DILATION], n, "dilation", 1));
+    WICK_TRY(check_list(&v[WICK_CONV_OUTPUT_PADDING], n, "output_padding", 0));
+    return v[WICK_CONV_GROUPS].as.i > 0 ? NULL
+                                        : WICK_ERROR(WICK_INVALID_ARGUMENT, "non-positive groups is not supported");
 }
 
 static wick_status *check_channels(const wick_tensor *x, const wick_tensor *w, const wick_tensor *bias,
                                    const wick_value *v) {
     char a[SIZES_TEXT], b[SIZES_TEXT];
-    int64_t groups = v[GROUPS].as.i, wanted = v[TRANSPOSED].as.i ? w->sizes[0] : wick_dim_mul(w->sizes[1], groups);
-    int64_t out = v[TRANSPOSED].as.i ? wick_dim_mul(w->sizes[1], groups) : w->sizes[0];
+    int64_t groups = v[WICK_CONV_GROUPS].as.i,
+            wanted = v[WICK_CONV_TRANSPOSED].as.i ? w->sizes[0] : wick_dim_mul(w->sizes[1], groups);
+    int64_t out = v[WICK_CONV_TRANSPOSED].as.i ? wick_dim_mul(w->sizes[1], groups) : w->sizes[0];
     if (w->sizes[0] % groups)
         return WICK_ERROR(WICK_INVALID_ARGUMENT,
                           "Given groups=%lld, expected weight to be divisible by %lld at dimension 0, but got "
@@ -47,7 +45,7 @@ static wick_status *check_channels(const wick_tensor *x, const wick_tensor *w, c
         return WICK_ERROR(
             WICK_INVALID_ARGUMENT,
             "Given %s=%lld, weight of size %s, expected input%s to have %lld channels, but got %lld channels instead",
-            v[TRANSPOSED].as.i ? "transposed=1, groups" : "groups", (long long)groups,
+            v[WICK_CONV_TRANSPOSED].as.i ? "transposed=1, groups" : "groups", (long long)groups,
             format_sizes(w->ndim, w->sizes, a, sizeof a), format_sizes(x->ndim, x->sizes, b, sizeof b),
             (long long)wanted, (long long)x->sizes[1]);
     if (bias && (bias->ndim != 1 || bias->sizes[0] != out))
@@ -74,21 +72,22 @@ static wick_status *check_dtypes(op_infer *ix, int first, int last) {
 }
 
 static wick_dim extent(const wick_tensor *w, const wick_value *v, int k) { /* of a dilated kernel */
-    return wick_dim_add(wick_dim_mul(entry(&v[DILATION], k), wick_dim_sub(w->sizes[k + 2], 1)), 1);
+    return wick_dim_add(wick_dim_mul(entry(&v[WICK_CONV_DILATION], k), wick_dim_sub(w->sizes[k + 2], 1)), 1);
 }
 
 static wick_dim out_size(const wick_tensor *x, const wick_tensor *w, const wick_value *v, int k) {
-    wick_dim in = x->sizes[k + 2], twice = wick_dim_mul(2, entry(&v[PADDING], k)), stride = entry(&v[STRIDE], k);
-    if (v[TRANSPOSED].as.i) {
+    wick_dim in = x->sizes[k + 2], twice = wick_dim_mul(2, entry(&v[WICK_CONV_PADDING], k)),
+             stride = entry(&v[WICK_CONV_STRIDE], k);
+    if (v[WICK_CONV_TRANSPOSED].as.i) {
         wick_dim grown = wick_dim_add(wick_dim_mul(wick_dim_sub(in, 1), stride), extent(w, v, k));
-        return wick_dim_add(wick_dim_sub(grown, twice), entry(&v[OUTPUT_PADDING], k));
+        return wick_dim_add(wick_dim_sub(grown, twice), entry(&v[WICK_CONV_OUTPUT_PADDING], k));
     }
     return wick_dim_add(wick_dim_floordiv(wick_dim_sub(wick_dim_add(in, twice), extent(w, v, k)), stride), 1);
 }
 
 wick_status *infer_convolution(op_infer *ix) {
     const wick_tensor *x = arg_tensor(ix->args, 0), *w = arg_tensor(ix->args, 1);
-    const wick_value *v = &ix->args[3];
+    const wick_value *v = &ix->args[WICK_CONV_FIRST];
     op_meta *m = &ix->outs[0];
     if (x->ndim < 3 || x->ndim != w->ndim || x->ndim > 2 + MAX_SPATIAL)
         return WICK_ERROR(WICK_INVALID_ARGUMENT,
@@ -98,15 +97,16 @@ wick_status *infer_convolution(op_infer *ix) {
     WICK_TRY(check_lists(v, x->ndim - 2));
     WICK_TRY(check_channels(x, w, arg_tensor(ix->args, 2), v));
     meta_like(m, x);
-    m->sizes[1] = v[TRANSPOSED].as.i ? wick_dim_mul(w->sizes[1], v[GROUPS].as.i) : w->sizes[0];
+    m->sizes[1] = v[WICK_CONV_TRANSPOSED].as.i ? wick_dim_mul(w->sizes[1], v[WICK_CONV_GROUPS].as.i) : w->sizes[0];
     for (int k = 0; k < x->ndim - 2; ++k) {
         m->sizes[k + 2] = out_size(x, w, v, k);
-        if (v[TRANSPOSED].as.i ? m->sizes[k + 2] < 1 : x->sizes[k + 2] + 2 * entry(&v[PADDING], k) < extent(w, v, k))
+        if (v[WICK_CONV_TRANSPOSED].as.i ? m->sizes[k + 2] < 1
+                                         : x->sizes[k + 2] + 2 * entry(&v[WICK_CONV_PADDING], k) < extent(w, v, k))
             return WICK_ERROR(
                 WICK_INVALID_ARGUMENT,
                 "Calculated padded input size per channel: (%lld). Kernel size: (%lld). Kernel size can't be greater "
                 "than actual input size",
-                (long long)(x->sizes[k + 2] + 2 * entry(&v[PADDING], k)), (long long)extent(w, v, k));
+                (long long)(x->sizes[k + 2] + 2 * entry(&v[WICK_CONV_PADDING], k)), (long long)extent(w, v, k));
     }
     return NULL;
 }
@@ -121,8 +121,8 @@ wick_status *infer_convolution_backward(op_infer *ix) {
                           "convolution_backward: grad_output, input and weight must have the same number of "
                           "dimensions and output_mask three entries");
     WICK_TRY(check_dtypes(ix, 0, 2));
-    WICK_TRY(check_lists(&ix->args[4], x->ndim - 2));
-    WICK_TRY(check_channels(x, w, NULL, &ix->args[4]));
+    WICK_TRY(check_lists(&ix->args[WICK_CONV_BACKWARD_FIRST], x->ndim - 2));
+    WICK_TRY(check_channels(x, w, NULL, &ix->args[WICK_CONV_BACKWARD_FIRST]));
     meta_like(&ix->outs[0], x);
     meta_like(&ix->outs[1], w);
     meta_set(&ix->outs[2], ix->compute, 1, &dy->sizes[1]);
@@ -134,8 +134,8 @@ wick_status *infer_convolution_backward(op_infer *ix) {
 /* Every window of x as a view: [N, C, out..., kernel...]. */
 static wick_tensor *windows(wick_context *c, wick_tensor *x, const wick_tensor *w, const wick_value *v) {
     for (int k = 0; k < w->ndim - 2 && x; ++k) {
-        x = wick_unfold(c, x, k + 2, extent(w, v, k), entry(&v[STRIDE], k));
-        x = slice_of(c, x, -1, 0, INT64_MAX, entry(&v[DILATION], k));
+        x = wick_unfold(c, x, k + 2, extent(w, v, k), entry(&v[WICK_CONV_STRIDE], k));
+        x = slice_of(c, x, -1, 0, INT64_MAX, entry(&v[WICK_CONV_DILATION], k));
     }
     return x;
 }
@@ -207,21 +207,23 @@ static wick_tensor *turned_kernel(wick_context *c, wick_tensor *w, int64_t group
 static wick_tensor *plain_convolution(wick_context *c, wick_tensor *x, wick_tensor *w, const wick_value *v) {
     int64_t pad[MAX_SPATIAL];
     int n = w->ndim - 2;
-    for (int k = 0; k < n; ++k) pad[k] = entry(&v[PADDING], k);
-    return multiply_windows(c, windows(c, padded(c, x, n, pad, pad), w, v), w, v[GROUPS].as.i);
+    for (int k = 0; k < n; ++k) pad[k] = entry(&v[WICK_CONV_PADDING], k);
+    return multiply_windows(c, windows(c, padded(c, x, n, pad, pad), w, v), w, v[WICK_CONV_GROUPS].as.i);
 }
 
 static wick_tensor *transposed_convolution(wick_context *c, wick_tensor *x, wick_tensor *w, const wick_value *v) {
     int64_t low[MAX_SPATIAL], high[MAX_SPATIAL], one = 1;
     int n = w->ndim - 2;
     for (int k = 0; k < n; ++k) {
-        low[k] = extent(w, v, k) - 1 - entry(&v[PADDING], k);
-        high[k] = low[k] + entry(&v[OUTPUT_PADDING], k);
+        low[k] = extent(w, v, k) - 1 - entry(&v[WICK_CONV_PADDING], k);
+        high[k] = low[k] + entry(&v[WICK_CONV_OUTPUT_PADDING], k);
     }
-    wick_value unit[] = {[STRIDE] = INTS(&one, 1), [PADDING] = v[PADDING], [DILATION] = v[DILATION]};
-    wick_tensor *kernel = turned_kernel(c, w, v[GROUPS].as.i),
-                *spread = padded(c, stuffed(c, x, &v[STRIDE]), n, low, high);
-    return kernel ? multiply_windows(c, windows(c, spread, kernel, unit), kernel, v[GROUPS].as.i) : NULL;
+    wick_value unit[] = {[WICK_CONV_STRIDE] = INTS(&one, 1),
+                         [WICK_CONV_PADDING] = v[WICK_CONV_PADDING],
+                         [WICK_CONV_DILATION] = v[WICK_CONV_DILATION]};
+    wick_tensor *kernel = turned_kernel(c, w, v[WICK_CONV_GROUPS].as.i),
+                *spread = padded(c, stuffed(c, x, &v[WICK_CONV_STRIDE]), n, low, high);
+    return kernel ? multiply_windows(c, windows(c, spread, kernel, unit), kernel, v[WICK_CONV_GROUPS].as.i) : NULL;
 }
 
 static wick_tensor *add_bias(wick_context *c, wick_tensor *out, wick_tensor *bias) {
@@ -242,13 +244,13 @@ static wick_tensor *complex_convolution(wick_context *c, wick_tensor *x, wick_te
 }
 
 void compose_convolution(wick_context *c, const wick_value *args, wick_value *rets) {
-    const wick_value *v = &args[3];
+    const wick_value *v = &args[WICK_CONV_FIRST];
     wick_tensor *x = widen(c, T(0)), *w = widen(c, T(1)), *out;
     if (!x || !w) return;
     if (wick_dtype_is_complex((wick_dtype)x->dtype))
         out = complex_convolution(c, x, w, v);
     else
-        out = v[TRANSPOSED].as.i ? transposed_convolution(c, x, w, v) : plain_convolution(c, x, w, v);
+        out = v[WICK_CONV_TRANSPOSED].as.i ? transposed_convolution(c, x, w, v) : plain_convolution(c, x, w, v);
     give(rets, cast_like(c, add_bias(c, out, T(2)), T(0)));
 }
 
@@ -257,15 +259,16 @@ void compose_convolution(wick_context *c, const wick_value *args, wick_value *re
 static wick_tensor *input_gradient(wick_context *c, wick_tensor *dy, const wick_tensor *x, wick_tensor *w,
                                    const wick_value *v) {
     int64_t rest[MAX_SPATIAL], none = 0;
-    bool transposed = v[TRANSPOSED].as.i;
+    bool transposed = v[WICK_CONV_TRANSPOSED].as.i;
     int n = w->ndim - 2;
     for (int k = 0; k < n; ++k) {
-        wick_dim reached = (dy->sizes[k + 2] - 1) * entry(&v[STRIDE], k) + extent(w, v, k) - 2 * entry(&v[PADDING], k);
+        wick_dim reached = (dy->sizes[k + 2] - 1) * entry(&v[WICK_CONV_STRIDE], k) + extent(w, v, k) -
+                           2 * entry(&v[WICK_CONV_PADDING], k);
         rest[k] = x->sizes[k + 2] - reached;
     }
     wick_value output_padding = transposed ? INTS(&none, 1) : INTS(rest, n);
-    wick_tensor *dx = CALL(c, convolution, V(dy), V(w), NONE, v[STRIDE], v[PADDING], v[DILATION], BOOLEAN(!transposed),
-                           output_padding, v[GROUPS]);
+    wick_tensor *dx = CALL(c, convolution, V(dy), V(w), NONE, v[WICK_CONV_STRIDE], v[WICK_CONV_PADDING],
+                           v[WICK_CONV_DILATION], BOOLEAN(!transposed), output_padding, v[WICK_CONV_GROUPS]);
     for (int k = 2; transposed && dx && k < x->ndim; ++k) /* output padding past a stride reached no input */
         if (dx->sizes[k] > x->sizes[k]) dx = wick_narrow(c, dx, k, 0, x->sizes[k]);
     return dx;
@@ -276,7 +279,8 @@ static wick_tensor *group_gradient(wick_context *c, wick_tensor *in, wick_tensor
                                    const wick_value *v) {
     int64_t none = 0;
     wick_tensor *g = CALL(c, convolution, V(wick_transpose(c, in, 0, 1)), V(wick_transpose(c, out, 0, 1)), NONE,
-                          v[DILATION], v[PADDING], v[STRIDE], BOOLEAN(false), INTS(&none, 1), NUMBER(1));
+                          v[WICK_CONV_DILATION], v[WICK_CONV_PADDING], v[WICK_CONV_STRIDE], BOOLEAN(false),
+                          INTS(&none, 1), NUMBER(1));
     for (int k = 2; g && k < w->ndim; ++k)
         if (g->sizes[k] > w->sizes[k]) g = wick_narrow(c, g, k, 0, w->sizes[k]);
     return wick_transpose(c, g, 0, 1);
@@ -284,8 +288,8 @@ static wick_tensor *group_gradient(wick_context *c, wick_tensor *in, wick_tensor
 
 static wick_tensor *weight_gradient(wick_context *c, wick_tensor *dy, wick_tensor *x, const wick_tensor *w,
                                     const wick_value *v) {
-    int64_t groups = v[GROUPS].as.i;
-    wick_tensor *in = v[TRANSPOSED].as.i ? dy : x, *out = v[TRANSPOSED].as.i ? x : dy;
+    int64_t groups = v[WICK_CONV_GROUPS].as.i;
+    wick_tensor *in = v[WICK_CONV_TRANSPOSED].as.i ? dy : x, *out = v[WICK_CONV_TRANSPOSED].as.i ? x : dy;
     wick_dim in_depth = in->sizes[1] / groups, out_depth = out->sizes[1] / groups;
     wick_tensor **parts = scope_array(ctx(c), (size_t)groups);
     for (int64_t g = 0; parts && g < groups && !wick_failed(c); ++g)
@@ -306,8 +310,8 @@ void compose_convolution_backward(wick_context *c, const wick_value *args, wick_
     const uint8_t *mask = args[10].as.bools;
     wick_tensor *dy = widen(c, T(0)), *x = widen(c, T(1)), *w = widen(c, T(2));
     if (!dy || !x || !w) return;
-    if (mask[0]) rets[0] = V(cast_like(c, input_gradient(c, dy, x, w, &args[4]), T(1)));
-    if (mask[1]) rets[1] = V(cast_like(c, weight_gradient(c, dy, x, w, &args[4]), T(2)));
+    if (mask[0]) rets[0] = V(cast_like(c, input_gradient(c, dy, x, w, &args[WICK_CONV_BACKWARD_FIRST]), T(1)));
+    if (mask[1]) rets[1] = V(cast_like(c, weight_gradient(c, dy, x, w, &args[WICK_CONV_BACKWARD_FIRST]), T(2)));
     if (mask[2]) rets[2] = V(cast_like(c, bias_gradient(c, dy), T(2)));
 }
 

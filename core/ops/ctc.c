@@ -195,9 +195,9 @@ static void ctc_loss(wick_context *c, const wick_value *args, wick_value *rets, 
     if (!CALL_MANY(c, _ctc_loss, both, 2, V(log_probs), V(targets), in, out, args[4], args[6])) return;
     wick_tensor *loss = both[0].as.tensor;
     if (I(6)) loss = wick_masked_fill(c, loss, wick_eq_scalar(c, loss, REAL(INFINITY)), NUMBER(0));
-    if (I(5) == LOSS_MEAN) loss = wick_div(c, loss, wick_clamp_min(c, from_list(c, &out, loss), NUMBER(1)));
+    if (I(5) == WICK_LOSS_MEAN) loss = wick_div(c, loss, wick_clamp_min(c, from_list(c, &out, loss), NUMBER(1)));
     loss = loss_reduce(c, loss, I(5));
-    give(rets, single && I(5) == LOSS_NONE ? wick_squeeze_dim(c, loss, 0) : loss);
+    give(rets, single && I(5) == WICK_LOSS_NONE ? wick_squeeze_dim(c, loss, 0) : loss);
 }
 void compose_ctc_loss_lengths(wick_context *c, const wick_value *args, wick_value *rets) {
     ctc_loss(c, args, rets, args[2], args[3]);

@@ -2,6 +2,11 @@
 
 #include "rows.h"
 
+bool wants_fractions(wick_context *c, const wick_tensor *t, const char *op) {
+    if (wick_dtype_is_differentiable((wick_dtype)t->dtype)) return true;
+    return !FAIL(ctx(c), UNSUPPORTED, "%s is not implemented for dtype %s", op, wick_dtype_name((wick_dtype)t->dtype));
+}
+
 static wick_dtype wide_dtype(wick_dtype d) { return wick_dtype_is_floating(d) && d != WICK_F64 ? WICK_F32 : d; }
 
 /* A number is to count as a tensor of its dtype from here on: functions of it alone would be of the default dtype. */

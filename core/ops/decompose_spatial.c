@@ -4,13 +4,11 @@
 #include <stdlib.h>
 
 #include "decompose.h"
+#include "geometry.h"
 #include "rows.h"
 
 #define MAX_SPATIAL 3
 #define N(x) NUMBER(x)
-
-/* Entry d of a list in which one stands for all. */
-static int64_t entry(const wick_value *list, int d) { return list->as.ints[list->count == 1 ? 0 : d]; }
 
 /* Outputs of the row's shape rule. False: the context failed. */
 static bool infer_row(wick_context *c, int op_id, const wick_value *args, op_infer *ix) {
@@ -233,7 +231,7 @@ static void adaptive_max_pool(wick_context *c, int n, const wick_value *args, wi
     windows w = {.n = n};
     axis axes[MAX_SPATIAL];
     for (int d = 0; d < n; ++d) {
-        axes[d] = (axis){.in = last_sizes(T(0), n)[d], .out = args[1].as.ints[args[1].count == 1 ? 0 : d]};
+        axes[d] = (axis){.in = last_sizes(T(0), n)[d], .out = entry(&args[1], d)};
         w.in[d] = axes[d].in, w.out[d] = axes[d].out, w.size[d] = 1;
         for (int64_t o = 0; o < w.out[d]; ++o) {
             int64_t size = adaptive_end(&axes[d], o) - adaptive_start(&axes[d], o);

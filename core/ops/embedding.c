@@ -91,6 +91,7 @@ typedef struct bags {
 } bags;
 
 static bool check_bags(wick_context *c, const bags *x, const wick_tensor *offsets) {
+    if (!wants_fractions(c, x->weight, "embedding_bag")) return false;
     if (x->weight->ndim != 2) return !FAIL(ctx(c), INVALID_ARGUMENT, "'weight' must be 2-D");
     if (x->indices->ndim != 1 || offsets->ndim != 1)
         return !FAIL(ctx(c), INVALID_ARGUMENT,
@@ -222,6 +223,7 @@ void compose_embedding_bag_dense_backward(wick_context *c, const wick_value *arg
     wick_tensor *grad = self_of(args), *per_sample = arg_tensor(args, 8);
     wick_clamp_options least = WICK_CLAMP_OPTIONS_INIT;
     least.min = NUMBER(1);
+    if (!wants_fractions(c, grad, "_embedding_bag_dense_backward")) return;
     if (args[7].as.i == BAG_MAX) {
         wick_tensor *zeros = zeros_of(c, grad, (wick_dim[]){args[5].as.i, grad->sizes[1]}, 2);
         wick_tensor *none = wick_unsqueeze(c, wick_eq_scalar(c, args[3].as.tensor, NUMBER(0)), 1);
@@ -236,6 +238,7 @@ void compose_embedding_bag_dense_backward(wick_context *c, const wick_value *arg
 
 /* (grad, weight, indices, offsets, offset2bag, mode, padding_idx) */
 void compose_embedding_bag_per_sample_backward(wick_context *c, const wick_value *args, wick_value *rets) {
+    if (!wants_fractions(c, self_of(args), "_embedding_bag_per_sample_weights_backward")) return;
     if (args[5].as.i != BAG_SUM) {
         FAIL(ctx(c), INVALID_ARGUMENT, "embedding_bag_backward: per_sample_weights only supported for mode='sum'");
         return;

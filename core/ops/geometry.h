@@ -2,6 +2,8 @@
 #ifndef WICK_OPS_GEOMETRY_H
 #define WICK_OPS_GEOMETRY_H
 
+#include <wick/sdk/kernel.h>
+
 #include "../src/dispatch.h"
 
 /* A shape with at most one -1, which takes what is left of numel. */
@@ -16,6 +18,9 @@ bool geometry_dense(const wick_tensor *t);
 /* Strides of a new tensor in a memory format; PRESERVE keeps the order of t's dimensions in memory. */
 wick_status *geometry_format(wick_memory_format format, const wick_tensor *t, int ndim, const wick_dim *sizes,
                              wick_dim *strides);
+
+/* Entry k of a list in which one stands for all. */
+static inline int64_t entry(const wick_value *list, int k) { return wick_int_at(list, (uint32_t)k, 0); }
 
 /* ---- what shape rules write ---- */
 static inline void meta_set(op_meta *m, wick_dtype dtype, int ndim, const wick_dim *sizes) {

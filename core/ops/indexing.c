@@ -1,5 +1,6 @@
 /* Gathering, scattering and masks: shape rules and decompositions. */
 #include <stdio.h>
+#include <wick/sdk/shape.h>
 
 #include "geometry.h"
 #include "rows.h"
@@ -254,26 +255,20 @@ static wick_status *check_indices(const wick_tensor *self, const wick_value *ind
 /* The shape that integer indices select: their common shape, in place of the indexed dimensions if those are
  * adjacent, else in front. */
 static wick_status *selected_shape(const wick_tensor *self, const wick_value *indices, op_meta *m) {
-    wick_dim sizes[WICK_MAX_DIMS];
-    int ndim = 0, first = -1, last = -1, count = 0;
-    for (int i = 0; i < (int)indices->count; ++i) {
+    wick_selection s;
+    int ndim = 0, dims[2 * WICK_MAX_DIMS];
+    for (uint32_t i = 0; i < indices->count; ++i) {
         const wick_tensor *t = indices->as.tensors[i];
-        if (!t) continue;
-        wick_status *s = infer_broadcast(&ndim, sizes, t->ndim, t->sizes);
-        wick_status_free(s);
-        if (s) return shapes_differ(indices);
-        if (count++ == 0) first = i;
-        last = i;
+        wick_status *error = t ? infer_broadcast(&ndim, m->sizes, t->ndim, t->sizes) : NULL;
+        wick_status_free(error);
+        if (error) return shapes_differ(indices);
     }
-    int before = last - first + 1 == count && count ? first : 0;
+    wick_selection_of(indices, &s);
     m->dtype = (wick_dtype)self->dtype;
-    m->ndim = 0;
-    if (self->ndim - count + ndim > WICK_MAX_DIMS)
+    m->ndim = wick_selection_dims(&s, self->ndim, dims);
+    if (m->ndim > WICK_MAX_DIMS)
         return WICK_ERROR(WICK_INVALID_ARGUMENT, "the indices select more than %d dimensions", WICK_MAX_DIMS);
-    for (int d = 0; d < before; ++d) m->sizes[m->ndim++] = self->sizes[d];
-    for (int d = 0; d < ndim; ++d) m->sizes[m->ndim++] = sizes[d];
-    for (int d = before; d < self->ndim; ++d)
-        if (d >= (int)indices->count || !indices->as.tensors[d]) m->sizes[m->ndim++] = self->sizes[d];
+    for (int d = 0; d < m->ndim; ++d) m->sizes[d] = dims[d] >= 0 ? self->sizes[dims[d]] : s.sizes[-1 - dims[d]];
     return NULL;
 }
 

@@ -6,14 +6,14 @@
 #include "rows.h"
 
 wick_tensor *loss_reduce(wick_context *c, wick_tensor *t, int64_t reduction) {
-    return reduction == LOSS_MEAN ? wick_mean(c, t, NULL) : reduction == LOSS_SUM ? wick_sum(c, t, NULL) : t;
+    return reduction == WICK_LOSS_MEAN ? wick_mean(c, t, NULL) : reduction == WICK_LOSS_SUM ? wick_sum(c, t, NULL) : t;
 }
 
 /* ---- shape rules ---- */
 static int64_t reduction_of(const op_infer *ix) {
     for (int i = 0; i < ix->op->base_nargs; ++i)
         if (!strcmp(ix->op->args[i].name, "reduction")) return ix->args[i].as.i;
-    return LOSS_MEAN;
+    return WICK_LOSS_MEAN;
 }
 
 static wick_status *broadcast_from(op_infer *ix, int first, int count) {
@@ -31,16 +31,30 @@ static wick_status *broadcast_from(op_infer *ix, int first, int count) {
 /* (self, target, ...) */
 wick_status *infer_loss(op_infer *ix) {
     WICK_TRY(broadcast_from(ix, 0, 2));
-    if (reduction_of(ix) != LOSS_NONE) ix->outs[0].ndim = 0;
+    if (reduction_of(ix) != WICK_LOSS_NONE) ix->outs[0].ndim = 0;
     return NULL;
 }
 /* (grad_output, self, target, ...) */
 wick_status *infer_loss_backward(op_infer *ix) { return broadcast_from(ix, 1, 2); }
 
+/* Those of which PyTorch has none for integers. */
+static wick_status *check_fractions(const op_infer *ix) {
+    if (wick_dtype_is_differentiable(ix->compute)) return NULL;
+    return WICK_ERROR(WICK_UNSUPPORTED, "this loss is not implemented for dtype %s", wick_dtype_name(ix->compute));
+}
+wick_status *infer_floating_loss(op_infer *ix) {
+    WICK_TRY(infer_loss(ix));
+    return check_fractions(ix);
+}
+wick_status *infer_floating_loss_backward(op_infer *ix) {
+    WICK_TRY(infer_loss_backward(ix));
+    return check_fractions(ix);
+}
+
 /* ---- what a backward starts from ---- */
 /* grad_output as it reaches every element. `like` has the elements' shape. */
 static wick_tensor *spread(wick_context *c, wick_tensor *grad, const wick_tensor *like, int64_t reduction) {
-    if (!like || reduction != LOSS_MEAN) return grad;
+    if (!like || reduction != WICK_LOSS_MEAN) return grad;
     return wick_div_scalar(c, grad, REAL((double)like->numel));
 }
 static wick_tensor *minus(wick_context *c, wick_tensor *a, wick_tensor *b) { return wick_sub(c, a, b, NULL); }

@@ -1,6 +1,8 @@
 /* Batch, layer, group, instance and root-mean-square normalization: shape rules and decompositions. */
 #include "norm.h"
 
+#include <wick/sdk/element.h>
+
 #include "boxed.h"
 #include "dims.h"
 #include "geometry.h"
@@ -442,10 +444,6 @@ void compose_instance_norm(wick_context *c, const wick_value *args, wick_value *
 }
 
 /* ---- root mean square: (input, normalized_shape, weight, eps) ---- */
-double norm_default_epsilon(wick_dtype dtype) {
-    return dtype == WICK_F64 ? 0x1p-52 : dtype == WICK_F16 ? 0x1p-10 : dtype == WICK_BF16 ? 0x1p-7 : 0x1p-23;
-}
-
 wick_status *infer_rms_norm(op_infer *ix) {
     const wick_tensor *x = arg_tensor(ix->args, 0);
     WICK_TRY(want_floating(x, "RmsNormKernelImpl"));
@@ -458,7 +456,7 @@ wick_status *infer_rms_norm(op_infer *ix) {
 
 void compose_rms_norm_core(wick_context *c, const wick_value *args, wick_value *rets) {
     wick_tensor *x = T(0), *wide = widen(c, x), *w = T(2);
-    double eps = args[3].tag ? F(3) : norm_default_epsilon((wick_dtype)x->dtype);
+    double eps = args[3].tag ? F(3) : wick_element_epsilon(x->dtype);
     wick_tensor *square = mean_over(c, wick_mul(c, wide, wide), norm_layer_mask(x, (int)args[1].count));
     wick_tensor *rstd = wick_rsqrt(c, wick_add_scalar(c, square, REAL(eps), NULL));
     wick_tensor *y = wick_mul(c, wide, rstd);
@@ -508,6 +506,7 @@ void compose_weight_norm_core(wick_context *c, const wick_value *args, wick_valu
 
 /* (grad_w, saved_v, saved_g, saved_norms, dim) */
 void compose_weight_norm_backward(wick_context *c, const wick_value *args, wick_value *rets) {
+    if (!wants_fractions(c, T(1), "_weight_norm_interface_backward")) return;
     wick_tensor *gw = widen(c, T(0)), *v = widen(c, T(1)), *g = widen(c, T(2)), *norms = T(3),
                 *product = wick_mul(c, gw, v);
     if (!product) return;

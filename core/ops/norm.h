@@ -19,7 +19,5 @@ static inline uint64_t norm_layer_mask(const wick_tensor *x, int n) {
     uint64_t all = x->ndim < 64 ? (1ull << x->ndim) - 1 : UINT64_MAX;
     return n >= x->ndim ? all : all & ~((1ull << (x->ndim - n)) - 1);
 }
-/* The epsilon of root-mean-square normalization when none is given. */
-double norm_default_epsilon(wick_dtype dtype);
 
 #endif

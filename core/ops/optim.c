@@ -2,39 +2,10 @@
  * their order of operations are those of torch.optim. */
 #include <math.h>
 
+#include <wick/sdk/arguments.h>
+
 #include "boxed.h"
 #include "rows.h"
-
-/* Arguments of the Adams; SGD's are below. */
-enum {
-    SELF,
-    GRADS,
-    EXP_AVGS,
-    EXP_AVG_SQS,
-    MAX_EXP_AVG_SQS,
-    STEPS,
-    LR,
-    BETA1,
-    BETA2,
-    DECAY,
-    EPS,
-    AMSGRAD,
-    MAXIMIZE,
-    GRAD_SCALE,
-    FOUND_INF
-};
-enum {
-    SGD_BUFFERS = 2,
-    SGD_DECAY,
-    SGD_MOMENTUM,
-    SGD_LR,
-    SGD_DAMPENING,
-    SGD_NESTEROV,
-    SGD_MAXIMIZE,
-    SGD_FIRST,
-    SGD_GRAD_SCALE,
-    SGD_FOUND_INF
-};
 
 static wick_tensor *item(const wick_value *list, uint32_t i) { return list->as.tensors[i]; }
 
@@ -45,7 +16,7 @@ static bool alike(const wick_tensor *a, const wick_tensor *b) {
 
 /* Lists 1 to `lists` - 1 go with list 0; an empty optional one is allowed. Kernels get lists of one dtype without gaps. */
 static wick_status *check_lists(op_infer *ix, const uint8_t *lists, int n) {
-    const wick_value *self = &ix->args[SELF];
+    const wick_value *self = &ix->args[WICK_OPTIM_SELF];
     for (int k = 0; k < n; ++k) {
         const wick_value *list = &ix->args[lists[k]];
         if (list->count != self->count)
@@ -66,21 +37,23 @@ static wick_status *check_lists(op_infer *ix, const uint8_t *lists, int n) {
 }
 
 wick_status *infer_fused_adam(op_infer *ix) {
-    static const uint8_t lists[] = {SELF, GRADS, EXP_AVGS, EXP_AVG_SQS, MAX_EXP_AVG_SQS};
-    const wick_value *steps = &ix->args[STEPS];
-    if (steps->count != ix->args[SELF].count)
-        return WICK_ERROR(WICK_INVALID_ARGUMENT, "%u state_steps, wanted %u", steps->count, ix->args[SELF].count);
+    static const uint8_t lists[] = {WICK_OPTIM_SELF, WICK_OPTIM_GRADS, WICK_ADAM_EXP_AVGS, WICK_ADAM_EXP_AVG_SQS,
+                                    WICK_ADAM_MAX_EXP_AVG_SQS};
+    const wick_value *steps = &ix->args[WICK_ADAM_STEPS];
+    if (steps->count != ix->args[WICK_OPTIM_SELF].count)
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "%u state_steps, wanted %u", steps->count,
+                          ix->args[WICK_OPTIM_SELF].count);
     for (uint32_t i = 0; i < steps->count; ++i) {
         if (item(steps, i)->numel != 1)
             return WICK_ERROR(WICK_INVALID_ARGUMENT, "state_steps: tensor %u has more than one element", i);
         if (item(steps, i)->dtype != WICK_F32) ix->decompose = true;
     }
-    return check_lists(ix, lists, ix->args[AMSGRAD].as.i ? 5 : 4);
+    return check_lists(ix, lists, ix->args[WICK_ADAM_AMSGRAD].as.i ? 5 : 4);
 }
 
 wick_status *infer_fused_sgd(op_infer *ix) {
-    static const uint8_t lists[] = {SELF, GRADS, SGD_BUFFERS};
-    return check_lists(ix, lists, ix->args[SGD_MOMENTUM].as.f != 0 ? 3 : 2);
+    static const uint8_t lists[] = {WICK_OPTIM_SELF, WICK_OPTIM_GRADS, WICK_SGD_BUFFERS};
+    return check_lists(ix, lists, ix->args[WICK_SGD_MOMENTUM].as.f != 0 ? 3 : 2);
 }
 
 /* ---- decompositions ---- */
@@ -110,29 +83,32 @@ static wick_tensor *bias_correction(wick_context *c, wick_tensor *step, double b
 }
 
 static void adam_one(wick_context *c, const wick_value *args, uint32_t i, bool decoupled) {
-    wick_tensor *param = item(&args[SELF], i), *m = item(&args[EXP_AVGS], i), *v = item(&args[EXP_AVG_SQS], i);
+    wick_tensor *param = item(&args[WICK_OPTIM_SELF], i), *m = item(&args[WICK_ADAM_EXP_AVGS], i),
+                *v = item(&args[WICK_ADAM_EXP_AVG_SQS], i);
     const bool wide = param->dtype == WICK_F64 || param->dtype == WICK_C128;
-    wick_tensor *step = cast(c, item(&args[STEPS], i), wide ? WICK_F64 : WICK_F32);
-    wick_tensor *grad = gradient(c, item(&args[GRADS], i), arg_tensor(args, GRAD_SCALE), args[MAXIMIZE].as.i);
-    if (decoupled && F(DECAY) != 0)
-        wick_mul_scalar_(c, param, REAL(1 - F(LR) * F(DECAY)));
+    wick_tensor *step = cast(c, item(&args[WICK_ADAM_STEPS], i), wide ? WICK_F64 : WICK_F32);
+    wick_tensor *grad = gradient(c, item(&args[WICK_OPTIM_GRADS], i), arg_tensor(args, WICK_ADAM_GRAD_SCALE),
+                                 args[WICK_ADAM_MAXIMIZE].as.i);
+    if (decoupled && F(WICK_ADAM_WEIGHT_DECAY) != 0)
+        wick_mul_scalar_(c, param, REAL(1 - F(WICK_ADAM_LR) * F(WICK_ADAM_WEIGHT_DECAY)));
     else if (!decoupled)
-        grad = decayed(c, grad, param, F(DECAY));
-    wick_lerp_scalar_(c, m, grad, REAL(1 - F(BETA1)));
+        grad = decayed(c, grad, param, F(WICK_ADAM_WEIGHT_DECAY));
+    wick_lerp_scalar_(c, m, grad, REAL(1 - F(WICK_ADAM_BETA1)));
     wick_addcmul_options o = WICK_ADDCMUL_OPTIONS_INIT;
-    o.value = REAL(1 - F(BETA2));
-    wick_addcmul_(c, wick_mul_scalar_(c, v, REAL(F(BETA2))), grad, grad, &o);
-    if (args[AMSGRAD].as.i)
-        v = wick_maximum_out(c, item(&args[MAX_EXP_AVG_SQS], i), v, item(&args[MAX_EXP_AVG_SQS], i));
-    wick_tensor *root = wick_sqrt(c, bias_correction(c, step, F(BETA2)));
-    wick_tensor *denominator = wick_add_scalar_(c, wick_div_(c, wick_sqrt(c, v), root), REAL(F(EPS)), NULL);
-    wick_tensor *update = wick_div_(c, wick_div(c, m, bias_correction(c, step, F(BETA1))), denominator);
-    add_scaled_(c, param, update, -F(LR));
+    o.value = REAL(1 - F(WICK_ADAM_BETA2));
+    wick_addcmul_(c, wick_mul_scalar_(c, v, REAL(F(WICK_ADAM_BETA2))), grad, grad, &o);
+    if (args[WICK_ADAM_AMSGRAD].as.i)
+        v = wick_maximum_out(c, item(&args[WICK_ADAM_MAX_EXP_AVG_SQS], i), v,
+                             item(&args[WICK_ADAM_MAX_EXP_AVG_SQS], i));
+    wick_tensor *root = wick_sqrt(c, bias_correction(c, step, F(WICK_ADAM_BETA2)));
+    wick_tensor *denominator = wick_add_scalar_(c, wick_div_(c, wick_sqrt(c, v), root), REAL(F(WICK_ADAM_EPS)), NULL);
+    wick_tensor *update = wick_div_(c, wick_div(c, m, bias_correction(c, step, F(WICK_ADAM_BETA1))), denominator);
+    add_scaled_(c, param, update, -F(WICK_ADAM_LR));
 }
 
 static void adam_all(wick_context *c, const wick_value *args, bool decoupled) {
-    if (skipped(c, arg_tensor(args, FOUND_INF))) return;
-    for (uint32_t i = 0; i < args[SELF].count && !wick_failed(c); ++i) {
+    if (skipped(c, arg_tensor(args, WICK_ADAM_FOUND_INF))) return;
+    for (uint32_t i = 0; i < args[WICK_OPTIM_SELF].count && !wick_failed(c); ++i) {
         wick_scope scope = wick_scope_open(c);
         adam_one(c, args, i, decoupled);
         wick_scope_close(c, scope);
@@ -142,23 +118,24 @@ void compose_fused_adam(wick_context *c, const wick_value *args, wick_value *ret
 void compose_fused_adamw(wick_context *c, const wick_value *args, wick_value *rets) { adam_all(c, args, true); }
 
 static void sgd_one(wick_context *c, const wick_value *args, uint32_t i) {
-    wick_tensor *param = item(&args[SELF], i);
-    wick_tensor *grad = gradient(c, item(&args[GRADS], i), arg_tensor(args, SGD_GRAD_SCALE), args[SGD_MAXIMIZE].as.i);
-    grad = decayed(c, grad, param, F(SGD_DECAY));
-    if (F(SGD_MOMENTUM) != 0) {
-        wick_tensor *buffer = item(&args[SGD_BUFFERS], i);
-        if (args[SGD_FIRST].as.i)
+    wick_tensor *param = item(&args[WICK_OPTIM_SELF], i);
+    wick_tensor *grad = gradient(c, item(&args[WICK_OPTIM_GRADS], i), arg_tensor(args, WICK_SGD_GRAD_SCALE),
+                                 args[WICK_SGD_MAXIMIZE].as.i);
+    grad = decayed(c, grad, param, F(WICK_SGD_WEIGHT_DECAY));
+    if (F(WICK_SGD_MOMENTUM) != 0) {
+        wick_tensor *buffer = item(&args[WICK_SGD_BUFFERS], i);
+        if (args[WICK_SGD_IS_FIRST_STEP].as.i)
             wick_copy_(c, buffer, grad, NULL);
         else
-            add_scaled_(c, wick_mul_scalar_(c, buffer, REAL(F(SGD_MOMENTUM))), grad, 1 - F(SGD_DAMPENING));
-        grad = args[SGD_NESTEROV].as.i ? decayed(c, grad, buffer, F(SGD_MOMENTUM)) : buffer;
+            add_scaled_(c, wick_mul_scalar_(c, buffer, REAL(F(WICK_SGD_MOMENTUM))), grad, 1 - F(WICK_SGD_DAMPENING));
+        grad = args[WICK_SGD_NESTEROV].as.i ? decayed(c, grad, buffer, F(WICK_SGD_MOMENTUM)) : buffer;
     }
-    add_scaled_(c, param, grad, -F(SGD_LR));
+    add_scaled_(c, param, grad, -F(WICK_SGD_LR));
 }
 
 void compose_fused_sgd(wick_context *c, const wick_value *args, wick_value *rets) {
-    if (skipped(c, arg_tensor(args, SGD_FOUND_INF))) return;
-    for (uint32_t i = 0; i < args[SELF].count && !wick_failed(c); ++i) {
+    if (skipped(c, arg_tensor(args, WICK_SGD_FOUND_INF))) return;
+    for (uint32_t i = 0; i < args[WICK_OPTIM_SELF].count && !wick_failed(c); ++i) {
         wick_scope scope = wick_scope_open(c);
         sgd_one(c, args, i);
         wick_scope_close(c, scope);

@@ -3,8 +3,6 @@
 #include "geometry.h"
 #include "rows.h"
 
-static int64_t entry(const wick_value *list, int k) { return list->as.ints[list->count == 1 ? 0 : k]; }
-
 /* ---- windows of a fixed size ---- */
 /* n dimensions of `x` shrink under windows; values[0..2] are kernel, stride (empty: the kernel) and padding. */
 static wick_status *window_size(wick_dim in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
@@ -67,8 +65,14 @@ static wick_status *with_indices(op_infer *ix, wick_status *s) {
     return NULL;
 }
 
-wick_status *infer_avg_pool2d(op_infer *ix) { return pooled(ix, 2, false, 4); }
-wick_status *infer_avg_pool3d(op_infer *ix) { return pooled(ix, 3, false, 4); }
+/* An average of integers is cut; as in PyTorch there is one of I64 alone. */
+static wick_status *averaged(const op_infer *ix, wick_status *s) {
+    if (s || ix->compute == WICK_I64 || wick_dtype_is_differentiable(ix->compute)) return s;
+    return WICK_ERROR(WICK_UNSUPPORTED, "average pooling is not implemented for dtype %s",
+                      wick_dtype_name(ix->compute));
+}
+wick_status *infer_avg_pool2d(op_infer *ix) { return averaged(ix, pooled(ix, 2, false, 4)); }
+wick_status *infer_avg_pool3d(op_infer *ix) { return averaged(ix, pooled(ix, 3, false, 4)); }
 wick_status *infer_max_pool2d(op_infer *ix) { return with_indices(ix, pooled(ix, 2, true, 5)); }
 wick_status *infer_max_pool3d(op_infer *ix) { return with_indices(ix, pooled(ix, 3, true, 5)); }
 
@@ -83,6 +87,8 @@ wick_status *infer_pool_backward(op_infer *ix) {
     ix->cast_args = 3;
     return NULL;
 }
+
+wick_status *infer_avg_pool_backward(op_infer *ix) { return averaged(ix, infer_pool_backward(ix)); }
 
 /* ---- windows from the output's size ---- */
 static wick_status *sized(op_infer *ix, int n, const wick_value *size) {

@@ -77,4 +77,7 @@ static inline wick_tensor *cast_like(wick_context *c, wick_tensor *t, const wick
     return like ? cast(c, t, (wick_dtype)like->dtype) : NULL;
 }
 
+/* False, with an error that names the operator: its results are no whole numbers, and those of `t` are. */
+bool wants_fractions(wick_context *c, const wick_tensor *t, const char *op);
+
 #endif

@@ -78,6 +78,9 @@ static wick_tensor *base_grid(wick_context *c, const wick_tensor *theta, const w
 
 static bool check_affine(wick_context *c, const wick_tensor *theta, const wick_value *size, int *n) {
     *n = (int)size->count - 2;
+    if (!wick_dtype_is_floating((wick_dtype)theta->dtype))
+        return !FAIL(ctx(c), UNSUPPORTED, "Expected theta to have floating point type, but got %s",
+                     wick_dtype_name((wick_dtype)theta->dtype));
     if (*n == 2 || *n == 3) return true;
     return !FAIL(ctx(c), INVALID_ARGUMENT, "AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.");
 }

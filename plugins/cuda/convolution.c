@@ -4,6 +4,7 @@
 #include "libraries.h"
 
 #include <stdlib.h>
+#include <wick/sdk/shape.h>
 
 /* Values of cudnn_graph.h, cudnn_ops.h and cudnn_cnn.h. */
 enum {
@@ -213,19 +214,13 @@ static bool set_sizes(int32_t *out, int ndim, const wick_tensor *t) {
     return t->numel <= INT32_MAX;
 }
 
-static void set_entries(int32_t *out, int spatial, int given, const wick_value *list, int32_t otherwise) {
-    int added = spatial - given;
-    for (int i = 0; i < spatial; ++i)
-        out[i] = i < added ? otherwise : (int32_t)list->as.ints[list->count == 1 ? 0 : i - added];
-}
-
-/* `first`: position of stride; padding, dilation, transposed, output_padding and groups follow. x is what a convolution
- * reads, y what it makes. */
+/* `first`: position of stride. x is what a convolution reads, y what it makes. */
 static wick_status *make_job(const wick_kernel_call *call, const wick_tensor *x, const wick_tensor *w,
                              const wick_tensor *y, int first, conv_job *out) {
     const wick_value *v = &call->values[first];
     gpu_libraries *all = gpu_of(call)->libraries;
     conv_key *k = &out->key;
+    wick_windows windows;
     const wick_dtype dtype = wick_tensor_dtype(w);
     memset(out, 0, sizeof *out);
     out->call = call, out->dnn = &all->cudnn, out->device = cuda_libraries_of(call);
@@ -234,16 +229,18 @@ static wick_status *make_job(const wick_kernel_call *call, const wick_tensor *x,
     k->compute = dtype == WICK_F64 ? DATA_DOUBLE : DATA_FLOAT;
     k->math = dtype == WICK_F32 && !(call->flags & WICK_CALL_TF32) ? MATH_FMA : MATH_DEFAULT;
     k->deterministic = (call->flags & WICK_CALL_DETERMINISTIC) != 0;
-    k->groups = (int32_t)v[5].as.i;
+    k->groups = (int32_t)v[WICK_CONV_GROUPS].as.i;
     bool fits = x->ndim >= 3 && x->ndim <= DIMS && set_sizes(k->x, k->ndim, x) && set_sizes(k->w, k->ndim, w) &&
                 set_sizes(k->y, k->ndim, y);
     if (!fits)
         return WICK_HOST_ERROR(call->host, WICK_UNSUPPORTED,
                                "%s: cuDNN takes no convolution of %d dimensions and %lld elements",
                                gpu_of(call)->device_name, x->ndim, (long long)x->numel);
-    set_entries(k->stride, k->ndim - 2, x->ndim - 2, &v[0], 1);
-    set_entries(k->padding, k->ndim - 2, x->ndim - 2, &v[1], 0);
-    set_entries(k->dilation, k->ndim - 2, x->ndim - 2, &v[2], 1);
+    wick_windows_convolution(v, x, y, w, &windows);
+    for (int i = 0, d = 5 - k->ndim; d < 3; ++i, ++d) {
+        k->stride[i] = (int32_t)windows.stride[d], k->padding[i] = (int32_t)windows.padding[d];
+        k->dilation[i] = (int32_t)windows.dilation[d];
+    }
     return NULL;
 }
 
@@ -270,11 +267,11 @@ static wick_status *forward_locked(conv_job *j, bool transposed) {
 
 static wick_status *convolve(const wick_kernel_call *call) {
     const wick_tensor *in = wick_arg_tensor(call, 0), *w = wick_arg_tensor(call, 1), *out = wick_out_tensor(call, 0);
-    const bool transposed = call->values[6].as.i;
+    const bool transposed = call->values[WICK_CONV_FIRST + WICK_CONV_TRANSPOSED].as.i;
     conv_job j;
     if (!out->numel) return NULL;
     if (!in->numel || !w->numel) return fill_zero(call, out);
-    WICK_TRY(make_job(call, transposed ? out : in, w, transposed ? in : out, 3, &j));
+    WICK_TRY(make_job(call, transposed ? out : in, w, transposed ? in : out, WICK_CONV_FIRST, &j));
     pthread_mutex_lock(&j.device->lock);
     wick_status *status = forward_locked(&j, transposed);
     pthread_mutex_unlock(&j.device->lock);
@@ -295,22 +292,21 @@ static wick_status *backward_locked(conv_job *j, bool transposed) {
 
 static wick_status *convolve_backward(const wick_kernel_call *call) {
     const wick_tensor *grad = wick_arg_tensor(call, 0), *in = wick_arg_tensor(call, 1), *w = wick_arg_tensor(call, 2);
-    const bool transposed = call->values[7].as.i;
+    const bool transposed = call->values[WICK_CONV_BACKWARD_FIRST + WICK_CONV_TRANSPOSED].as.i;
     conv_job j;
     if (!grad->numel || !in->numel || !w->numel) {
         for (int i = 0; i < 3; ++i)
             if (wick_out_tensor(call, i)) WICK_TRY(fill_zero(call, wick_out_tensor(call, i)));
         return NULL;
     }
-    WICK_TRY(make_job(call, transposed ? grad : in, w, transposed ? in : grad, 4, &j));
+    WICK_TRY(make_job(call, transposed ? grad : in, w, transposed ? in : grad, WICK_CONV_BACKWARD_FIRST, &j));
     pthread_mutex_lock(&j.device->lock);
     wick_status *status = backward_locked(&j, transposed);
     pthread_mutex_unlock(&j.device->lock);
     return status;
 }
 
-#define REALS \
-    (WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64) | WICK_DTYPE_BIT(WICK_F16) | WICK_DTYPE_BIT(WICK_BF16))
+#define REALS WICK_DTYPES_FLOAT
 #define FLAGS (WICK_KERNEL_CONTIGUOUS | WICK_KERNEL_DETERMINISTIC | WICK_KERNEL_CAPTURE_SAFE)
 
 const wick_kernel_row cuda_convolution_rows[] = {

@@ -53,16 +53,3 @@ void ref_view_of(ref_view *view, const wick_tensor *t) {
     view->tensor.sizes = view->sizes;
     view->tensor.strides = view->strides;
 }
-
-ref_fold ref_fold_at(const wick_tensor *t, int64_t dim) {
-    ref_fold f = {1, 1, 1};
-    if (t->ndim == 0) return f;
-    if (dim < 0) dim += t->ndim;
-    f.n = t->sizes[dim];
-    for (int d = 0; d < t->ndim; ++d)
-        if (d < dim)
-            f.outer *= t->sizes[d];
-        else if (d > dim)
-            f.inner *= t->sizes[d];
-    return f;
-}

@@ -51,12 +51,6 @@ typedef struct ref_view {
 } ref_view;
 void ref_view_of(ref_view *view, const wick_tensor *t);
 
-/* [outer, n, inner] of a row-major tensor around dimension `dim`; a tensor without dimensions is one element. */
-typedef struct ref_fold {
-    int64_t outer, n, inner;
-} ref_fold;
-ref_fold ref_fold_at(const wick_tensor *t, int64_t dim);
-
 /* ---- the kernels, in files of their own ---- */
 typedef struct ref_pointwise ref_pointwise; /* kernels_pointwise.c */
 #define REF_POINTWISE(X) \

@@ -1,13 +1,9 @@
 /* Every kernel of the device. README.md says what each is needed for; all other operators decompose into these. */
 #include "kernel.h"
 
-#define FLOATS                                                                                                    \
-    (WICK_DTYPE_BIT(WICK_F16) | WICK_DTYPE_BIT(WICK_BF16) | WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64) | \
-     WICK_DTYPE_BIT(WICK_F8E4M3FN) | WICK_DTYPE_BIT(WICK_F8E5M2))
-#define COMPLEXES (WICK_DTYPE_BIT(WICK_C64) | WICK_DTYPE_BIT(WICK_C128))
-#define INTEGERS                                                                                               \
-    (WICK_DTYPE_BIT(WICK_U8) | WICK_DTYPE_BIT(WICK_I8) | WICK_DTYPE_BIT(WICK_I16) | WICK_DTYPE_BIT(WICK_I32) | \
-     WICK_DTYPE_BIT(WICK_I64) | WICK_DTYPE_BIT(WICK_U16) | WICK_DTYPE_BIT(WICK_U32) | WICK_DTYPE_BIT(WICK_U64))
+#define FLOATS (WICK_DTYPES_FLOAT | WICK_DTYPES_F8)
+#define COMPLEXES WICK_DTYPES_COMPLEX
+#define INTEGERS (WICK_DTYPES_INT | WICK_DTYPES_UINT)
 #define BOOLS WICK_DTYPE_BIT(WICK_BOOL)
 #define REALS (FLOATS | INTEGERS | BOOLS)
 #define ANY 0
@@ -16,7 +12,7 @@
 #define STRIDED(schema, fn, dtypes) WICK_KERNEL_ROW(schema, fn, dtypes, COMMON)
 #define ROW_MAJOR(schema, fn, dtypes) WICK_KERNEL_ROW(schema, fn, dtypes, COMMON | WICK_KERNEL_CONTIGUOUS)
 #define POINTWISE(schema, name, dtypes) \
-    { sizeof(wick_kernel_row), COMMON | WICK_KERNEL_HOST_NUMBERS, schema, ref_run_pointwise, &ref_##name, (dtypes), 0 }
+    WICK_KERNEL_ROW_WITH(schema, ref_run_pointwise, &ref_##name, dtypes, COMMON | WICK_KERNEL_HOST_NUMBERS)
 
 const wick_kernel_row ref_kernels[] = {
     /* memory */

@@ -3,9 +3,10 @@
 #include "kernel.h"
 
 #include <stdlib.h>
+#include <wick/sdk/shape.h>
 
 typedef struct along_work {
-    ref_fold fold;
+    wick_fold fold;
     ref_class wide;
     ref_load_fn load;
     ref_store_fn store;
@@ -16,12 +17,12 @@ typedef struct along_work {
 } along_work;
 
 /* Where line `i` begins, in elements; its elements lie `inner` apart. */
-static int64_t line_start(const ref_fold *f, int64_t i) { return i / f->inner * f->n * f->inner + i % f->inner; }
+static int64_t line_start(const wick_fold *f, int64_t i) { return i / f->inner * f->n * f->inner + i % f->inner; }
 
 static void fill(const wick_kernel_call *call, along_work *w, int64_t dim, ref_class c) {
     const wick_tensor *in = wick_arg_tensor(call, 0), *out = wick_out_tensor(call, 0), *out2 = NULL;
     if (call->nouts > 1) out2 = wick_out_tensor(call, 1);
-    w->fold = ref_fold_at(in, dim);
+    w->fold = wick_fold_at(in, wick_wrap_dim(dim, in->ndim));
     w->wide = c;
     w->load = ref_loader(c, wick_tensor_dtype(in));
     w->store = ref_storer(c, wick_tensor_dtype(out));
@@ -71,7 +72,7 @@ wick_status *ref_argmax(const wick_kernel_call *call) {
     WICK_TRY(ref_launch_begin(call, run_argmax, sizeof(along_work), &task, &payload));
     along_work *w = payload;
     fill(call, w, all ? 0 : call->values[1].as.i, ref_class_of(wick_tensor_dtype(in)));
-    if (all) w->fold = (ref_fold){1, in->numel, 1};
+    if (all) w->fold = (wick_fold){1, in->numel, 1};
     return ref_launch_end(call, task, NULL);
 }
 

@@ -111,7 +111,7 @@ static void shape_like(ref_view *view, const wick_tensor *t, const wick_tensor *
 static wick_status *fill(const wick_kernel_call *call, index_work *w, const wick_tensor *side,
                          const wick_tensor *other) {
     const wick_tensor *index = wick_arg_tensor(call, 2);
-    int64_t dim = call->values[1].as.i + (call->values[1].as.i < 0 ? side->ndim : 0);
+    const int dim = wick_dim_of(&call->values[1], side->ndim);
     ref_view views[2];
     const wick_tensor *operands[] = {&views[0].tensor, index, &views[1].tensor};
     wick_dtype dtype = wick_tensor_dtype(side);

@@ -72,15 +72,6 @@ static wick_status *run(ref_device *device, const void *payload) {
 }
 
 /* ---- on the host's thread ---- */
-/* Bit d: dimension d is reduced. No list or an empty one: all of them. */
-static uint64_t reduced_dims(const wick_value *dims, int ndim) {
-    uint64_t mask = 0;
-    if (dims->tag == WICK_TAG_NONE || dims->count == 0) return UINT64_MAX;
-    for (uint32_t i = 0; i < dims->count; ++i)
-        if (ndim) mask |= UINT64_C(1) << (dims->as.ints[i] < 0 ? dims->as.ints[i] + ndim : dims->as.ints[i]);
-    return mask;
-}
-
 /* The accumulators in the shape of `in`: row-major over what is left, standing still along what is reduced. The
  * iterator's broadcasting needs size 1 for that. */
 static void accumulators_of(ref_view *view, const wick_tensor *in, uint64_t reduced, wick_dtype wide) {
@@ -107,7 +98,7 @@ static wick_status *fill(const wick_kernel_call *call, reduce_work *w, ref_class
     const wick_tensor *in = wick_arg_tensor(call, 0), *out = wick_out_tensor(call, 0);
     ref_view accumulators;
     const wick_tensor *operands[] = {&accumulators.tensor, in};
-    accumulators_of(&accumulators, in, reduced_dims(&call->values[1], in->ndim), dtype_of_class(c));
+    accumulators_of(&accumulators, in, wick_reduced_dims(&call->values[1], in->ndim), dtype_of_class(c));
     w->wide = c;
     w->load = ref_loader(c, wick_tensor_dtype(in));
     w->store = ref_storer(c, wick_tensor_dtype(out));

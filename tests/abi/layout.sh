@@ -10,7 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # Headers whose types stay inside the plugin: code that is compiled into it.
-inside='iter|element|loops|link|random'
+inside='iter|element|loops|link|random|pointwise|shape|arguments'
 includes=(-I"$tree/core/include" -I"$tree/sdk/include")
 for header in "$tree"/sdk/include/wick/sdk/*.h; do
     name=$(basename "$header" .h)

@@ -2,17 +2,19 @@
  * matrix is image[rows[pixel] + cols[channel, tap]], which the tiles of gemm.h read where it lies, in a zero-padded
  * copy of the image. The gradients are products of the same kind.
  *
- * Shapes have three spatial dimensions; missing ones come first and have size 1. All tensors are contiguous. */
+ * All tensors are contiguous. */
 #ifndef WICK_CPU_CONV_H
 #define WICK_CPU_CONV_H
 
 #include "gemm.h"
 
+#include <wick/sdk/shape.h>
+
 /* The convolution x -> y. A transposed one is described by the convolution whose input gradient it is. */
 typedef struct conv_shape {
     wick_dtype dtype;                                 /* F32, F64, I64 */
     int64_t batch, groups, in_channels, out_channels; /* channels of one group */
-    int64_t in[3], out[3], kernel[3], stride[3], padding[3], dilation[3];
+    wick_windows space;
 } conv_shape;
 
 static inline int64_t conv_volume(const int64_t *size) { return size[0] * size[1] * size[2]; }

@@ -7,8 +7,8 @@ typedef struct scratch_plan {
 
 /* cols[channel][tap] */
 static void tap_offsets(const conv_shape *s, const conv_frame *f, int64_t *cols) {
-    const int64_t taps = conv_volume(s->kernel), plane = conv_volume(f->padded);
-    conv_offsets(f, s->kernel, s->dilation, cols);
+    const int64_t taps = conv_volume(s->space.kernel), plane = conv_volume(f->padded);
+    conv_offsets(f, s->space.kernel, s->space.dilation, cols);
     for (int64_t c = 1; c < s->in_channels; ++c)
         for (int64_t t = 0; t < taps; ++t) cols[c * taps + t] = cols[t] + c * plane;
 }
@@ -16,9 +16,9 @@ static void tap_offsets(const conv_shape *s, const conv_frame *f, int64_t *cols)
 static scratch_plan plan_scratch(const conv_shape *s, const conv_frame *f, size_t bytes, int64_t slice,
                                  int64_t packed) {
     scratch_plan plan;
-    const int64_t k = s->in_channels * conv_volume(s->kernel);
+    const int64_t k = s->in_channels * conv_volume(s->space.kernel);
     plan.rows = 0;
-    plan.cols = plan.rows + cpu_whole_lines((size_t)conv_volume(s->out) * sizeof(int64_t));
+    plan.cols = plan.rows + cpu_whole_lines((size_t)conv_volume(s->space.out) * sizeof(int64_t));
     plan.weights = plan.cols + cpu_whole_lines((size_t)k * sizeof(int64_t));
     plan.padded = plan.weights + cpu_whole_lines((size_t)(packed * s->groups) * bytes);
     const int64_t padded = conv_frame_is_plain(f) ? 0 : slice * s->groups * s->in_channels * conv_volume(f->padded);
@@ -37,9 +37,9 @@ wick_status *conv_forward(const wick_kernel_call *call, const conv_shape *s, con
                           const void *bias, void *y) {
     cpu_instance *cpu = cpu_of(call);
     const conv_frame f = conv_frame_of_input(s);
-    const int64_t pixels = conv_volume(s->out), in_count = s->groups * s->in_channels * conv_volume(s->in);
+    const int64_t pixels = conv_volume(s->space.out), in_count = s->groups * s->in_channels * conv_volume(s->space.in);
     conv_product job = {.cpu = cpu, .type = cpu_gemm_type_of(cpu, s->dtype), .bytes = wick_dtype_bytes(s->dtype)};
-    const int64_t k = s->in_channels * conv_volume(s->kernel), n = s->out_channels;
+    const int64_t k = s->in_channels * conv_volume(s->space.kernel), n = s->out_channels;
     const int64_t packed = cpu_gemm_packed_count(job.type, k, n),
                   slice = conv_slice(&f, s->batch, s->groups * s->in_channels, job.bytes);
     const scratch_plan plan = plan_scratch(s, &f, job.bytes, slice, packed);
@@ -47,7 +47,7 @@ wick_status *conv_forward(const wick_kernel_call *call, const conv_shape *s, con
     WICK_TRY(cpu_scratch(call, plan.end, &memory));
     char *scratch = memory;
     int64_t *rows = (int64_t *)(scratch + plan.rows), *cols = (int64_t *)(scratch + plan.cols);
-    conv_offsets(&f, s->out, s->stride, rows);
+    conv_offsets(&f, s->space.out, s->space.stride, rows);
     tap_offsets(s, &f, cols);
     const int64_t panel = cpu_gemm_panel(job.type, n);
     job.product = (cpu_product){.m = pixels,
@@ -63,7 +63,7 @@ wick_status *conv_forward(const wick_kernel_call *call, const conv_shape *s, con
                                 .s_col = 1,
                                 .alpha = 1,
                                 .beta = bias ? 1 : 0};
-    job.row_length = s->out[2];
+    job.row_length = s->space.out[2];
     job.groups = s->groups, job.weights = scratch + plan.weights, job.weights_group = packed;
     job.bias = bias, job.bias_group = n;
     job.source_group = s->in_channels * conv_volume(f.padded), job.source_image = s->groups * job.source_group;

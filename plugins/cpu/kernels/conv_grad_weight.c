@@ -20,14 +20,14 @@ typedef struct weight_job {
 } weight_job;
 
 static int64_t columns_count(const weight_job *job, int64_t images) { /* of one group */
-    return cpu_gemm_packed_count(job->type, images * conv_volume(job->s->out), job->s->out_channels);
+    return cpu_gemm_packed_count(job->type, images * conv_volume(job->s->space.out), job->s->out_channels);
 }
 
 /* dy of one image and group to columns, for (image, group) pairs. */
 static void transpose_images(void *user, int64_t begin, int64_t end, int worker) {
     const weight_job *job = user;
     const conv_shape *s = job->s;
-    const int64_t pixels = conv_volume(s->out), n = s->out_channels, panel = job->product.panel;
+    const int64_t pixels = conv_volume(s->space.out), n = s->out_channels, panel = job->product.panel;
     for (int64_t t = begin; t < end; ++t) {
         const int64_t image = t / s->groups, group = t % s->groups;
         const char *dy = job->dy + (size_t)(t * n * pixels) * job->bytes;
@@ -60,7 +60,7 @@ static void multiply_blocks(void *user, int64_t begin, int64_t end, int worker) 
 static void multiply_thin(void *user, int64_t begin, int64_t end, int worker) {
     const weight_job *job = user;
     const conv_shape *s = job->s;
-    const int64_t m = job->product.m, n = s->out_channels, width = s->out[2], pixels = conv_volume(s->out);
+    const int64_t m = job->product.m, n = s->out_channels, width = s->space.out[2], pixels = conv_volume(s->space.out);
     const int64_t x_group = s->in_channels * conv_volume(job->frame.padded);
     for (int64_t t = begin; t < end; ++t) { /* (group, tap, channel of y) as the sums lie */
         const int64_t group = t / (m * n), tap = t / n % m, channel = t % n;
@@ -69,7 +69,7 @@ static void multiply_thin(void *user, int64_t begin, int64_t end, int worker) {
             const int64_t x = (image * s->groups + group) * x_group + job->rows[tap];
             const int64_t y = ((image * s->groups + group) * n + channel) * pixels;
             for (int64_t i = 0; i < pixels; i += width)
-                sum += job->type->dot(job->source + (size_t)(x + job->cols[i]) * job->bytes, s->stride[2],
+                sum += job->type->dot(job->source + (size_t)(x + job->cols[i]) * job->bytes, s->space.stride[2],
                                       job->dy + (size_t)(y + i) * job->bytes, 1, width);
         }
         if (s->dtype == WICK_F32)
@@ -81,18 +81,19 @@ static void multiply_thin(void *user, int64_t begin, int64_t end, int worker) {
 
 static void slice_offsets(const weight_job *job) {
     const conv_shape *s = job->s;
-    const int64_t pixels = conv_volume(s->out), plane = conv_volume(job->frame.padded), taps = conv_volume(s->kernel);
-    conv_offsets(&job->frame, s->out, s->stride, job->cols);
+    const int64_t pixels = conv_volume(s->space.out), plane = conv_volume(job->frame.padded),
+                  taps = conv_volume(s->space.kernel);
+    conv_offsets(&job->frame, s->space.out, s->space.stride, job->cols);
     for (int64_t i = pixels; i < job->images * pixels; ++i)
         job->cols[i] = job->cols[i - pixels] + s->groups * s->in_channels * plane;
-    conv_offsets(&job->frame, s->kernel, s->dilation, job->rows);
+    conv_offsets(&job->frame, s->space.kernel, s->space.dilation, job->rows);
     for (int64_t i = taps; i < s->in_channels * taps; ++i) job->rows[i] = job->rows[i - taps] + plane;
 }
 
 static void run_slice(cpu_instance *cpu, weight_job *job) {
     const conv_shape *s = job->s;
     cpu_product *p = &job->product;
-    p->k = job->images * conv_volume(s->out);
+    p->k = job->images * conv_volume(s->space.out);
     p->b_panel = p->panel * p->k;
     slice_offsets(job);
     if (job->padded) {
@@ -104,7 +105,7 @@ static void run_slice(cpu_instance *cpu, weight_job *job) {
         cpu_parallel_for(cpu, s->groups * p->m * p->n, 1 + (int64_t)(CPU_GRAIN / pixels), multiply_thin, job);
         return;
     }
-    const int64_t image = conv_volume(s->out) * s->out_channels;
+    const int64_t image = conv_volume(s->space.out) * s->out_channels;
     cpu_parallel_for(cpu, job->images * s->groups, 1 + CPU_GRAIN / (image + 1), transpose_images, job);
     const int64_t parts = (4 * cpu_thread_count(cpu) + s->groups - 1) / s->groups;
     job->row_block = ((p->m + parts - 1) / parts + job->type->strip - 1) / job->type->strip * job->type->strip;
@@ -115,7 +116,7 @@ static void run_slice(cpu_instance *cpu, weight_job *job) {
 
 static char *lay_out(weight_job *job, int64_t slice, char *memory) {
     const conv_shape *s = job->s;
-    const int64_t pixels = conv_volume(s->out), plane = conv_volume(job->frame.padded);
+    const int64_t pixels = conv_volume(s->space.out), plane = conv_volume(job->frame.padded);
     job->rows = (int64_t *)memory, memory += cpu_whole_lines((size_t)job->product.m * sizeof(int64_t));
     job->cols = (int64_t *)memory, memory += cpu_whole_lines((size_t)(slice * pixels) * sizeof(int64_t));
     job->columns = memory, memory += cpu_whole_lines((size_t)(s->groups * columns_count(job, slice)) * job->bytes);
@@ -130,7 +131,8 @@ wick_status *conv_grad_weight(const wick_kernel_call *call, const conv_shape *s,
     cpu_instance *cpu = cpu_of(call);
     weight_job job = {.s = s, .type = cpu_gemm_type_of(cpu, s->dtype), .bytes = wick_dtype_bytes(s->dtype)};
     job.frame = conv_frame_of_input(s);
-    const int64_t m = s->in_channels * conv_volume(s->kernel), n = s->out_channels, panel = cpu_gemm_panel(job.type, n);
+    const int64_t m = s->in_channels * conv_volume(s->space.kernel), n = s->out_channels,
+                  panel = cpu_gemm_panel(job.type, n);
     const int64_t slice = conv_slice(&job.frame, s->batch, s->groups * (s->in_channels + n), job.bytes);
     job.product = (cpu_product){.m = m,
                                 .n = n,
@@ -147,8 +149,8 @@ wick_status *conv_grad_weight(const wick_kernel_call *call, const conv_shape *s,
     lay_out(&job, slice, memory);
     job.product.rows = job.rows, job.product.cols = job.cols;
     memset(job.sums, 0, (size_t)(s->groups * m * n) * job.bytes);
-    const int64_t x_image = s->groups * s->in_channels * conv_volume(s->in),
-                  dy_image = s->groups * n * conv_volume(s->out);
+    const int64_t x_image = s->groups * s->in_channels * conv_volume(s->space.in),
+                  dy_image = s->groups * n * conv_volume(s->space.out);
     for (int64_t i = 0; i < s->batch; i += slice) {
         job.images = s->batch - i < slice ? s->batch - i : slice;
         job.source = (const char *)x + (size_t)(i * x_image) * job.bytes;

@@ -1,44 +1,36 @@
 /* im2col and col2im: the patches of an image as columns, and their sum back into an image. */
 #include <complex.h>
 #include <string.h>
+#include <wick/sdk/shape.h>
 
 #include "conv.h"
 #include "widen.h"
 
 typedef struct im2col_job {
-    int64_t planes, in[2], out[2], kernel[2], dilation[2], padding[2], stride[2];
+    wick_windows w; /* of dimensions 1 and 2 */
+    int64_t planes;
     size_t bytes;
     const char *from;
     char *to;
 } im2col_job;
 
-static void read_pair(const wick_value *v, int64_t *out) {
-    out[0] = v->as.ints[0];
-    out[1] = v->as.ints[v->count == 1 ? 0 : 1];
-}
-
 /* kernel_size, dilation, padding, stride from `first` on; `image` and the number of its planes. */
 static im2col_job read_job(const wick_kernel_call *call, int first, const wick_tensor *image) {
-    const wick_value *v = &call->values[first];
-    im2col_job job = {.planes = 1, .in = {wick_size(image, -2), wick_size(image, -1)}};
+    im2col_job job = {.planes = 1, .bytes = wick_dtype_bytes(wick_tensor_dtype(image))};
+    wick_windows_columns(&call->values[first], image, &job.w);
     for (int d = 0; d < image->ndim - 2; ++d) job.planes *= image->sizes[d];
-    read_pair(&v[0], job.kernel), read_pair(&v[1], job.dilation), read_pair(&v[2], job.padding),
-        read_pair(&v[3], job.stride);
-    for (int d = 0; d < 2; ++d)
-        job.out[d] = (job.in[d] + 2 * job.padding[d] - job.dilation[d] * (job.kernel[d] - 1) - 1) / job.stride[d] + 1;
-    job.bytes = wick_dtype_bytes(wick_tensor_dtype(image));
     return job;
 }
 
 static int64_t columns_of_plane(const im2col_job *job) {
-    return job->kernel[0] * job->kernel[1] * job->out[0] * job->out[1];
+    return job->w.kernel[1] * job->w.kernel[2] * job->w.out[1] * job->w.out[2];
 }
 
 /* One row of one tap's column: `out` pixels from image row y; what lies outside the image is 0. */
 static void copy_row(const im2col_job *job, const char *row, int64_t tap, char *out) {
-    for (int64_t x = 0; x < job->out[1]; ++x, out += job->bytes) {
-        const int64_t at = x * job->stride[1] - job->padding[1] + tap * job->dilation[1];
-        if (at >= 0 && at < job->in[1])
+    for (int64_t x = 0; x < job->w.out[2]; ++x, out += job->bytes) {
+        const int64_t at = x * job->w.stride[2] - job->w.padding[2] + tap * job->w.dilation[2];
+        if (at >= 0 && at < job->w.in[2])
             memcpy(out, row + (size_t)at * job->bytes, job->bytes);
         else
             memset(out, 0, job->bytes);
@@ -48,14 +40,15 @@ static void copy_row(const im2col_job *job, const char *row, int64_t tap, char *
 static void im2col_planes(void *user, int64_t begin, int64_t end, int worker) {
     const im2col_job *job = user;
     char *out = job->to + (size_t)(begin * columns_of_plane(job)) * job->bytes;
-    const size_t out_row = (size_t)job->out[1] * job->bytes;
+    const size_t out_row = (size_t)job->w.out[2] * job->bytes;
     for (int64_t p = begin; p < end; ++p)
-        for (int64_t tap = 0; tap < job->kernel[0] * job->kernel[1]; ++tap)
-            for (int64_t y = 0; y < job->out[0]; ++y, out += out_row) {
-                const int64_t at = y * job->stride[0] - job->padding[0] + tap / job->kernel[1] * job->dilation[0];
-                const char *row = job->from + (size_t)((p * job->in[0] + at) * job->in[1]) * job->bytes;
-                if (at >= 0 && at < job->in[0])
-                    copy_row(job, row, tap % job->kernel[1], out);
+        for (int64_t tap = 0; tap < job->w.kernel[1] * job->w.kernel[2]; ++tap)
+            for (int64_t y = 0; y < job->w.out[1]; ++y, out += out_row) {
+                const int64_t at =
+                    y * job->w.stride[1] - job->w.padding[1] + tap / job->w.kernel[2] * job->w.dilation[1];
+                const char *row = job->from + (size_t)((p * job->w.in[1] + at) * job->w.in[2]) * job->bytes;
+                if (at >= 0 && at < job->w.in[1])
+                    copy_row(job, row, tap % job->w.kernel[2], out);
                 else
                     memset(out, 0, out_row);
             }
@@ -70,22 +63,23 @@ static wick_status *im2col(const wick_kernel_call *call) {
     return NULL;
 }
 
-#define DEFINE_COL2IM(name, T)                                                                                        \
-    static void col2im_##name(void *user, int64_t begin, int64_t end, int worker) {                                   \
-        const im2col_job *job = user;                                                                                 \
-        const T *column = (const T *)job->from + begin * columns_of_plane(job);                                       \
-        for (int64_t p = begin; p < end; ++p) {                                                                       \
-            T *image = (T *)job->to + p * job->in[0] * job->in[1];                                                    \
-            memset(image, 0, (size_t)(job->in[0] * job->in[1]) * sizeof(T));                                          \
-            for (int64_t tap = 0; tap < job->kernel[0] * job->kernel[1]; ++tap)                                       \
-                for (int64_t o = 0; o < job->out[0] * job->out[1]; ++o, ++column) {                                   \
-                    const int64_t y =                                                                                 \
-                        o / job->out[1] * job->stride[0] - job->padding[0] + tap / job->kernel[1] * job->dilation[0]; \
-                    const int64_t x =                                                                                 \
-                        o % job->out[1] * job->stride[1] - job->padding[1] + tap % job->kernel[1] * job->dilation[1]; \
-                    if (y >= 0 && y < job->in[0] && x >= 0 && x < job->in[1]) image[y * job->in[1] + x] += *column;   \
-                }                                                                                                     \
-        }                                                                                                             \
+#define DEFINE_COL2IM(name, T)                                                                   \
+    static void col2im_##name(void *user, int64_t begin, int64_t end, int worker) {              \
+        const im2col_job *job = user;                                                            \
+        const T *column = (const T *)job->from + begin * columns_of_plane(job);                  \
+        for (int64_t p = begin; p < end; ++p) {                                                  \
+            T *image = (T *)job->to + p * job->w.in[1] * job->w.in[2];                           \
+            memset(image, 0, (size_t)(job->w.in[1] * job->w.in[2]) * sizeof(T));                 \
+            for (int64_t tap = 0; tap < job->w.kernel[1] * job->w.kernel[2]; ++tap)              \
+                for (int64_t o = 0; o < job->w.out[1] * job->w.out[2]; ++o, ++column) {          \
+                    const int64_t y = o / job->w.out[2] * job->w.stride[1] - job->w.padding[1] + \
+                                      tap / job->w.kernel[2] * job->w.dilation[1];               \
+                    const int64_t x = o % job->w.out[2] * job->w.stride[2] - job->w.padding[2] + \
+                                      tap % job->w.kernel[2] * job->w.dilation[2];               \
+                    if (y >= 0 && y < job->w.in[1] && x >= 0 && x < job->w.in[2])                \
+                        image[y * job->w.in[2] + x] += *column;                                  \
+                }                                                                                \
+        }                                                                                        \
     }
 DEFINE_COL2IM(f32, float)
 DEFINE_COL2IM(f64, double)

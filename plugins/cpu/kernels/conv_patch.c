@@ -8,8 +8,8 @@
 conv_frame conv_frame_of_input(const conv_shape *s) {
     conv_frame f;
     for (int d = 0; d < 3; ++d) {
-        f.size[d] = s->in[d], f.low[d] = s->padding[d];
-        f.padded[d] = s->in[d] + 2 * s->padding[d];
+        f.size[d] = s->space.in[d], f.low[d] = s->space.padding[d];
+        f.padded[d] = s->space.in[d] + 2 * s->space.padding[d];
     }
     return f;
 }

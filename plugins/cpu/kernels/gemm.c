@@ -183,12 +183,9 @@ static wick_status *linear(const wick_kernel_call *call) {
 }
 
 /* ---- the rows ---- */
-#define FLOATS \
-    (WICK_DTYPE_BIT(WICK_F16) | WICK_DTYPE_BIT(WICK_BF16) | WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64))
-#define COMPLEX (WICK_DTYPE_BIT(WICK_C64) | WICK_DTYPE_BIT(WICK_C128))
-#define INTEGERS                                                                                               \
-    (WICK_DTYPE_BIT(WICK_U8) | WICK_DTYPE_BIT(WICK_I8) | WICK_DTYPE_BIT(WICK_I16) | WICK_DTYPE_BIT(WICK_I32) | \
-     WICK_DTYPE_BIT(WICK_I64))
+#define FLOATS WICK_DTYPES_FLOAT
+#define COMPLEX WICK_DTYPES_COMPLEX
+#define INTEGERS WICK_DTYPES_INT
 #define NUMBERS (FLOATS | COMPLEX | INTEGERS)
 
 static const gemm_form form_mm = {0, 1, -1, -1, -1, false, false};

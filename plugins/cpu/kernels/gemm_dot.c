@@ -60,10 +60,7 @@ static wick_status *dot(const wick_kernel_call *call) {
     return NULL;
 }
 
-#define DTYPES                                                                                                    \
-    (WICK_DTYPE_BIT(WICK_F16) | WICK_DTYPE_BIT(WICK_BF16) | WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64) | \
-     WICK_DTYPE_BIT(WICK_U8) | WICK_DTYPE_BIT(WICK_I8) | WICK_DTYPE_BIT(WICK_I16) | WICK_DTYPE_BIT(WICK_I32) |    \
-     WICK_DTYPE_BIT(WICK_I64) | WICK_DTYPE_BIT(WICK_C64) | WICK_DTYPE_BIT(WICK_C128))
+#define DTYPES (WICK_DTYPES_FLOAT | WICK_DTYPES_INT | WICK_DTYPES_COMPLEX)
 
 static const wick_kernel_row rows[] = {
     CPU_ROW("dot", dot, NULL, DTYPES, WICK_KERNEL_DETERMINISTIC),

@@ -18,7 +18,7 @@ static wick_status *read_along(const wick_kernel_call *k, bool spread) {
     cpu_view_of(wick_arg_tensor(k, 0), &self);
     cpu_view_of(wick_arg_tensor(k, 2), &index);
     cpu_view_of(wick_out_tensor(k, 0), &out);
-    int dim = cpu_view_dim(k->values[1].as.i, wick_arg_tensor(k, 0)->ndim);
+    int dim = wick_dim_of(&k->values[1], wick_arg_tensor(k, 0)->ndim);
     if (spread) cpu_view_spread(&index, dim, &out);
     cpu_index_along(&plan, &self, dim, &index, &out);
     return cpu_index_read(k, &plan);
@@ -57,7 +57,7 @@ static void plan_write(const wick_kernel_call *k, bool spread, cpu_index_plan *p
     const wick_tensor *tensor = wick_arg_tensor(k, 3);
     cpu_output_from(k, wick_arg_tensor(k, 0), &out);
     cpu_view_of(wick_arg_tensor(k, 2), &index);
-    int dim = cpu_view_dim(k->values[1].as.i, wick_arg_tensor(k, 0)->ndim);
+    int dim = wick_dim_of(&k->values[1], wick_arg_tensor(k, 0)->ndim);
     if (tensor) cpu_view_of(tensor, &source);
     if (spread) cpu_view_spread(&index, dim, &out);
     cpu_index_along(plan, &out, dim, &index, tensor ? &source : &out);

@@ -33,8 +33,6 @@ void cpu_view_expand(cpu_view *view, int ndim, const int64_t *sizes);
 void cpu_view_spread(cpu_view *index, int dim, const cpu_view *like);
 /* Address of an element by its row-major position. */
 char *cpu_view_at(const cpu_view *view, int64_t position);
-/* A possibly negative dimension of a tensor of `ndim` dimensions, as a dimension of its view. */
-int cpu_view_dim(int64_t dim, int ndim);
 
 void cpu_view_copy(cpu_instance *cpu, const cpu_view *dst, const cpu_view *src); /* same shape and item size */
 void cpu_view_fill(cpu_instance *cpu, const cpu_view *dst, const void *item);

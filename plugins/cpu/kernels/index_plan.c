@@ -3,6 +3,7 @@
 #include "index.h"
 
 #include <stdatomic.h>
+#include <wick/sdk/shape.h>
 
 #define BLOCK 256
 
@@ -181,41 +182,6 @@ void cpu_index_constant(cpu_index_plan *plan, const void *item) {
 }
 
 /* ---- advanced indexing ---- */
-/* The shape that the index tensors broadcast to, and where it goes in the result. */
-typedef struct selection {
-    wick_tensor *const *tensors;
-    int slots; /* of the list, None included */
-    int count; /* tensors */
-    int first; /* slot of the first tensor */
-    int ndim;
-    int before; /* dimensions of the result in front of the selected ones */
-    int64_t sizes[WICK_MAX_DIMS];
-} selection;
-
-static void broadcast_into(selection *s, const wick_tensor *t) {
-    while (s->ndim < t->ndim) {
-        memmove(s->sizes + 1, s->sizes, (size_t)s->ndim++ * sizeof s->sizes[0]);
-        s->sizes[0] = 1;
-    }
-    for (int d = 0; d < t->ndim; ++d) {
-        int64_t *size = &s->sizes[s->ndim - t->ndim + d];
-        if (*size == 1) *size = t->sizes[d];
-    }
-}
-
-/* Tensors in adjacent slots select in place; otherwise the selected dimensions come first. */
-static void selection_of(const wick_value *indices, selection *s) {
-    *s = (selection){.tensors = indices->as.tensors, .slots = (int)indices->count};
-    int last = -1;
-    for (int i = 0; i < s->slots; ++i) {
-        if (!s->tensors[i]) continue;
-        if (s->count++ == 0) s->first = i;
-        last = i;
-        broadcast_into(s, s->tensors[i]);
-    }
-    s->before = last - s->first + 1 == s->count ? s->first : 0;
-}
-
 /* Adds one tensor's share, wrapped and checked, to the combined offsets. */
 static void add_offsets(char *base, int64_t base_stride, const int64_t *offsets, char *dense, int64_t dense_stride,
                         int64_t n, const void *arg) {
@@ -224,7 +190,7 @@ static void add_offsets(char *base, int64_t base_stride, const int64_t *offsets,
 }
 
 /* Several index tensors become one of ready byte offsets. */
-static wick_status *combine(const wick_kernel_call *k, const cpu_view *base, const selection *s, cpu_view *out) {
+static wick_status *combine(const wick_kernel_call *k, const cpu_view *base, const wick_selection *s, cpu_view *out) {
     int64_t *offsets, numel = wick_dim_product(s->sizes, s->ndim);
     WICK_TRY(cpu_scratch(k, numel, sizeof *offsets, &offsets));
     memset(offsets, 0, (size_t)numel * sizeof *offsets);
@@ -246,7 +212,7 @@ static wick_status *combine(const wick_kernel_call *k, const cpu_view *base, con
 }
 
 static wick_status *selection_index(const wick_kernel_call *k, cpu_index_plan *plan, const cpu_view *base,
-                                    const selection *s, cpu_view *out) {
+                                    const wick_selection *s, cpu_view *out) {
     plan->size = INT64_MAX, plan->stride = 1, plan->dim = 0, plan->wrap = false;
     if (s->count != 1) {
         WICK_TRY(combine(k, base, s, out));
@@ -265,23 +231,22 @@ static void add_dim(cpu_walk *w, int64_t size, int64_t base_stride, int64_t inde
     w->strides[CPU_INDEX][w->ndim++] = index_stride;
 }
 
-/* The base's unindexed dimensions in [begin, end), in order. */
-static void add_kept(cpu_walk *w, const cpu_view *base, const selection *s, int begin, int end) {
-    for (int d = begin; d < end; ++d)
-        if (d >= s->slots || !s->tensors[d]) add_dim(w, base->sizes[d], base->strides[d], 0);
-}
-
 wick_status *cpu_index_tensors(const wick_kernel_call *k, cpu_index_plan *plan, const cpu_view *base,
                                const wick_value *indices, const cpu_view *dense) {
-    selection s;
+    wick_selection s;
     cpu_view index, other = *dense;
     cpu_walk *w = &plan->walk;
-    selection_of(indices, &s);
+    int dims[WICK_MAX_DIMS];
+    wick_selection_of(indices, &s);
     WICK_TRY(selection_index(k, plan, base, &s, &index));
     w->ndim = 0, w->operands = 3, w->serial = 0;
-    add_kept(w, base, &s, 0, s.before);
-    for (int d = 0; d < s.ndim; ++d) add_dim(w, s.sizes[d], 0, index.strides[d]);
-    add_kept(w, base, &s, s.before, base->ndim);
+    for (int i = 0, n = wick_selection_dims(&s, base->ndim, dims); i < n; ++i) {
+        const int kept = dims[i], chosen = -1 - kept;
+        if (kept >= 0)
+            add_dim(w, base->sizes[kept], base->strides[kept], 0);
+        else
+            add_dim(w, s.sizes[chosen], 0, index.strides[chosen]);
+    }
     if (w->ndim == 0) add_dim(w, 1, 0, 0);
     cpu_view_expand(&other, w->ndim, w->sizes);
     memcpy(w->strides[CPU_DENSE], other.strides, (size_t)w->ndim * sizeof(int64_t));

@@ -48,8 +48,7 @@ static wick_status *embedding_renorm(const wick_kernel_call *k) {
     return NULL;
 }
 
-#define FLOATS \
-    (WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64) | WICK_DTYPE_BIT(WICK_F16) | WICK_DTYPE_BIT(WICK_BF16))
+#define FLOATS WICK_DTYPES_FLOAT
 static const wick_kernel_row rows[] = {
     CPU_ROW("embedding_renorm_", embedding_renorm, NULL, FLOATS, WICK_KERNEL_DETERMINISTIC),
 };

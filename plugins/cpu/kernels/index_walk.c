@@ -72,8 +72,6 @@ char *cpu_view_at(const cpu_view *view, int64_t position) {
     return p;
 }
 
-int cpu_view_dim(int64_t dim, int ndim) { return ndim == 0 ? 0 : (int)(dim < 0 ? dim + ndim : dim); }
-
 /* ---- walks ---- */
 void cpu_walk_of(const cpu_view *const *views, int operands, cpu_walk *out) {
     int ndim = views[0]->ndim;

@@ -41,9 +41,7 @@ static wick_status *pad(const wick_kernel_call *call) {
     return NULL;
 }
 
-#define DIFFERENTIABLE                                                                                            \
-    (WICK_DTYPE_BIT(WICK_F16) | WICK_DTYPE_BIT(WICK_BF16) | WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64) | \
-     WICK_DTYPE_BIT(WICK_C64) | WICK_DTYPE_BIT(WICK_C128))
+#define DIFFERENTIABLE (WICK_DTYPES_FLOAT | WICK_DTYPES_COMPLEX)
 #define FLAGS (WICK_KERNEL_CONTIGUOUS | WICK_KERNEL_DETERMINISTIC)
 #define PAD(name, ndim, place)                                             \
     CPU_ROW(name, pad, (&(const pad_form){ndim, false, place}), 0, FLAGS), \

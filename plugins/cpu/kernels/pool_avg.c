@@ -102,13 +102,12 @@ static wick_status *avg_pool(const wick_kernel_call *call) {
     return NULL;
 }
 
-#define FORM(ndim, adaptive, backward) \
-    &(const avg_form) { ndim, adaptive, backward }
+#define FORM(ndim, adaptive, backward) (&(const avg_form){ndim, adaptive, backward})
 static const wick_kernel_row rows[] = {
-    CPU_ROW("avg_pool2d", avg_pool, FORM(2, false, false), POOL_NUMBERS, POOL_FLAGS),
-    CPU_ROW("avg_pool3d", avg_pool, FORM(3, false, false), POOL_NUMBERS, POOL_FLAGS),
-    CPU_ROW("avg_pool2d_backward", avg_pool, FORM(2, false, true), POOL_NUMBERS, POOL_FLAGS),
-    CPU_ROW("avg_pool3d_backward", avg_pool, FORM(3, false, true), POOL_NUMBERS, POOL_FLAGS),
+    CPU_ROW("avg_pool2d", avg_pool, FORM(2, false, false), POOL_AVERAGED, POOL_FLAGS),
+    CPU_ROW("avg_pool3d", avg_pool, FORM(3, false, false), POOL_AVERAGED, POOL_FLAGS),
+    CPU_ROW("avg_pool2d_backward", avg_pool, FORM(2, false, true), POOL_AVERAGED, POOL_FLAGS),
+    CPU_ROW("avg_pool3d_backward", avg_pool, FORM(3, false, true), POOL_AVERAGED, POOL_FLAGS),
     CPU_ROW("_adaptive_avg_pool2d", avg_pool, FORM(2, true, false), POOL_FLOATS, POOL_FLAGS),
     CPU_ROW("_adaptive_avg_pool3d", avg_pool, FORM(3, true, false), POOL_FLOATS, POOL_FLAGS),
     CPU_ROW("_adaptive_avg_pool2d_backward", avg_pool, FORM(2, true, true), POOL_FLOATS, POOL_FLAGS),

@@ -2,6 +2,7 @@
  * in PyTorch the first maximum wins, and a NaN wins over everything before it. */
 #include <math.h>
 #include <string.h>
+#include <wick/sdk/shape.h>
 
 #include "pool_windows.h"
 
@@ -89,7 +90,6 @@ static wick_status *max_pool(const wick_kernel_call *call) {
 static wick_status *fractional_max_pool(const wick_kernel_call *call) {
     const max_form *form = call->data;
     const wick_tensor *x = wick_arg_tensor(call, 0), *y = wick_out_tensor(call, 0);
-    const wick_value *kernel = &call->values[1];
     const wick_dtype dtype = wick_tensor_dtype(x);
     if (!pool_is_native(dtype)) return cpu_call_widened(call, fractional_max_pool);
     max_job job = {.x = wick_data(x),
@@ -98,10 +98,7 @@ static wick_status *fractional_max_pool(const wick_kernel_call *call) {
                    .samples = wick_data(wick_arg_tensor(call, 3)),
                    .ndim = form->ndim};
     WICK_TRY(pool_windows_adaptive(call, x, y, form->ndim, &job.w));
-    for (int d = 0; d < 3; ++d) {
-        const int i = d - (3 - form->ndim);
-        job.kernel[d] = i < 0 ? 1 : kernel->as.ints[kernel->count == 1 ? 0 : i];
-    }
+    wick_spatial_ints(&call->values[1], form->ndim, 1, NULL, job.kernel);
     const int64_t places = 2 * (job.w.out[0] + job.w.out[1] + job.w.out[2]) * cpu_thread_count(cpu_of(call));
     WICK_TRY(cpu_scratch(call, (size_t)places * sizeof(int64_t), (void **)&job.places));
     if (y->numel > 0)

@@ -1,14 +1,12 @@
 /* The windows of a pooling operator. */
 #include "pool_windows.h"
 
-static void read_sizes(const wick_tensor *t, int ndim, int64_t *out) {
-    for (int d = 0; d < 3; ++d) out[d] = d < 3 - ndim ? 1 : t->sizes[t->ndim - 3 + d];
-}
+#include <wick/sdk/shape.h>
 
 static wick_status *start(const wick_kernel_call *call, const wick_tensor *in, const wick_tensor *out, int ndim,
                           pool_windows *w) {
-    read_sizes(in, ndim, w->in);
-    read_sizes(out, ndim, w->out);
+    wick_spatial_sizes(in, ndim, w->in);
+    wick_spatial_sizes(out, ndim, w->out);
     w->planes = 1;
     for (int d = 0; d < in->ndim - ndim; ++d) w->planes *= in->sizes[d];
     void *memory;
@@ -20,12 +18,6 @@ static wick_status *start(const wick_kernel_call *call, const wick_tensor *in, c
         next += 3 * w->out[d];
     }
     return NULL;
-}
-
-/* Entry d of a list that may be short: one entry stands for all, none for `absent`. */
-static int64_t list_entry(const wick_value *v, int d, const wick_value *absent) {
-    if (v->count == 0) v = absent;
-    return v->as.ints[v->count == 1 ? 0 : d];
 }
 
 static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -43,17 +35,10 @@ static void fill(pool_windows *w, int d, int64_t kernel, int64_t stride, int64_t
 
 wick_status *pool_windows_read(const wick_kernel_call *call, const wick_tensor *in, const wick_tensor *out, int ndim,
                                int first, bool dilated, pool_windows *w) {
-    static const int64_t one = 1;
-    const wick_value none = wick_value_ints(&one, 1), *v = &call->values[first];
+    wick_windows read;
     WICK_TRY(start(call, in, out, ndim, w));
-    for (int d = 0; d < 3; ++d) {
-        const int i = d - (3 - ndim);
-        if (i < 0)
-            fill(w, d, 1, 1, 0, 1);
-        else
-            fill(w, d, list_entry(&v[0], i, &v[0]), list_entry(&v[1], i, &v[0]), list_entry(&v[2], i, &v[2]),
-                 list_entry(dilated ? &v[3] : &none, i, &none));
-    }
+    wick_windows_pool(&call->values[first], dilated, in, out, ndim, &read);
+    for (int d = 0; d < 3; ++d) fill(w, d, read.kernel[d], read.stride[d], read.padding[d], read.dilation[d]);
     return NULL;
 }
 

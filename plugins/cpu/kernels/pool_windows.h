@@ -30,11 +30,9 @@ static inline bool pool_is_native(wick_dtype dtype) { return cpu_wide_dtype(dtyp
 /* The entry of a table with one function for each native dtype. */
 static inline int pool_type_index(wick_dtype dtype) { return dtype == WICK_F32 ? 0 : dtype == WICK_F64 ? 1 : 2; }
 
-#define POOL_FLOATS \
-    (WICK_DTYPE_BIT(WICK_F16) | WICK_DTYPE_BIT(WICK_BF16) | WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64))
-#define POOL_NUMBERS                                                                              \
-    (POOL_FLOATS | WICK_DTYPE_BIT(WICK_U8) | WICK_DTYPE_BIT(WICK_I8) | WICK_DTYPE_BIT(WICK_I16) | \
-     WICK_DTYPE_BIT(WICK_I32) | WICK_DTYPE_BIT(WICK_I64))
+#define POOL_FLOATS WICK_DTYPES_FLOAT
+#define POOL_AVERAGED (POOL_FLOATS | WICK_DTYPE_BIT(WICK_I64))
+#define POOL_NUMBERS (POOL_FLOATS | WICK_DTYPES_INT)
 #define POOL_FLAGS (WICK_KERNEL_CONTIGUOUS | WICK_KERNEL_DETERMINISTIC)
 
 #endif

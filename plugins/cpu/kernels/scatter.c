@@ -32,7 +32,7 @@ typedef struct along {
 
 /* Arguments (self, dim, index, source or value, ...). `item` holds a scalar value. */
 static void along_of(const wick_kernel_call *k, const cpu_scatter *s, bool spread, uint64_t item[2], along *out) {
-    out->dim = cpu_view_dim(k->values[1].as.i, wick_arg_tensor(k, 0)->ndim);
+    out->dim = wick_dim_of(&k->values[1], wick_arg_tensor(k, 0)->ndim);
     cpu_view_of(wick_arg_tensor(k, 2), &out->index);
     if (wick_arg_tensor(k, 3)) {
         cpu_view_of(wick_arg_tensor(k, 3), &out->source);
@@ -216,7 +216,7 @@ static wick_status *unfold_backward(const wick_kernel_call *k) {
     cpu_index_plan plan;
     WICK_TRY(cpu_scatter_begin(k, NULL, &s));
     cpu_view_of(wick_arg_tensor(k, 0), &grad);
-    int dim = cpu_view_dim(k->values[2].as.i, (int)k->values[1].count), last = grad.ndim - 1;
+    int dim = wick_dim_of(&k->values[2], (int)k->values[1].count), last = grad.ndim - 1;
     windows_of(k, &s, &grad, dim, &windows);
     index = grad, index.data = (char *)(uintptr_t)&zero, index.dtype = WICK_I64;
     memset(index.strides, 0, sizeof index.strides);

@@ -49,7 +49,7 @@ static wick_status *items_of(const wick_kernel_call *k, const wick_value *dim, i
     bool flat = wick_value_is_none(dim);
     cpu_view_of(self, &out->self);
     if (flat) cpu_view_dense(out->self.data, out->self.dtype, 1, &self->numel, &out->self);
-    out->dim = flat ? 0 : cpu_view_dim(dim->as.i, self->ndim);
+    out->dim = flat ? 0 : wick_dim_of(dim, self->ndim);
     out->dtype = out->self.dtype, out->order = NULL;
     cpu_view sliced = out->self;
     bring_forward(&sliced, out->dim);

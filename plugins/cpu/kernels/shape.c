@@ -6,7 +6,7 @@ static bool skipped(const wick_tensor *t) { return t->ndim == 1 && t->sizes[0] =
 
 static wick_status *cat(const wick_kernel_call *k) {
     const wick_tensor *result = wick_out_tensor(k, 0);
-    int dim = cpu_view_dim(k->values[1].as.i, result->ndim);
+    int dim = wick_dim_of(&k->values[1], result->ndim);
     int64_t start = 0;
     for (uint32_t i = 0; i < k->values[0].count; ++i) {
         const wick_tensor *t = k->values[0].as.tensors[i];
@@ -59,7 +59,7 @@ static wick_status *flip(const wick_kernel_call *k) {
     cpu_view_of(t, &self);
     cpu_view_of(wick_out_tensor(k, 0), &out);
     for (uint32_t i = 0; i < k->values[1].count; ++i) {
-        int dim = cpu_view_dim(k->values[1].as.ints[i], t->ndim);
+        int dim = wick_wrap_dim(k->values[1].as.ints[i], t->ndim);
         self.data += (self.sizes[dim] - 1) * self.strides[dim];
         self.strides[dim] = -self.strides[dim];
     }
@@ -98,7 +98,7 @@ static wick_status *roll(const wick_kernel_call *k) {
         cpu_view_dense(out.data, out.dtype, 1, &n, &out);
     }
     for (uint32_t i = 0; i < by->count; ++i) {
-        int dim = dims->count == 0 ? 0 : cpu_view_dim(dims->as.ints[i], wick_arg_tensor(k, 0)->ndim);
+        int dim = dims->count == 0 ? 0 : wick_wrap_dim(dims->as.ints[i], wick_arg_tensor(k, 0)->ndim);
         int64_t size = self.sizes[dim], shift = (shifts[dim] + by->as.ints[i] % size) % size;
         shifts[dim] = shift < 0 ? shift + size : shift;
     }
@@ -136,7 +136,7 @@ static wick_status *diag_embed(const wick_kernel_call *k) {
     cpu_view_of(wick_out_tensor(k, 0), &out);
     cpu_view_zero(cpu_of(k), &out);
     int64_t offset = k->values[1].as.i;
-    int row = cpu_view_dim(k->values[2].as.i, out.ndim), column = cpu_view_dim(k->values[3].as.i, out.ndim);
+    int row = wick_dim_of(&k->values[2], out.ndim), column = wick_dim_of(&k->values[3], out.ndim);
     diagonal = out, diagonal.ndim = 0;
     for (int d = 0; d < out.ndim; ++d)
         if (d != row && d != column) add_dim(&diagonal, out.sizes[d], out.strides[d]);

@@ -165,7 +165,7 @@ static void move_last(cpu_view *view, int dim) {
 
 static wick_status *run(const wick_kernel_call *k, sort_job *job, const wick_value *dim_value) {
     const wick_tensor *self = wick_arg_tensor(k, 0), *values = wick_out_tensor(k, 0);
-    int dim = cpu_view_dim(dim_value->as.i, self->ndim);
+    int dim = wick_dim_of(dim_value, self->ndim);
     cpu_view_of(self, &job->self);
     cpu_view_of(values, &job->values);
     cpu_view_of(wick_out_tensor(k, 1), &job->indices);

@@ -136,8 +136,7 @@ static wick_status *upsample(const wick_kernel_call *call) {
     return NULL;
 }
 
-#define FLOATS \
-    (WICK_DTYPE_BIT(WICK_F16) | WICK_DTYPE_BIT(WICK_BF16) | WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64))
+#define FLOATS WICK_DTYPES_FLOAT
 #define FLAGS (WICK_KERNEL_CONTIGUOUS | WICK_KERNEL_DETERMINISTIC)
 #define UPSAMPLE(name, ndim, mode)                                                                        \
     CPU_ROW(name, upsample, (&(const form){ndim, mode, false}), FLOATS | WICK_DTYPE_BIT(WICK_U8), FLAGS), \

@@ -82,8 +82,7 @@ static wick_status *grid_sampler_backward(const wick_kernel_call *call) {
     return NULL;
 }
 
-#define FLOATS \
-    (WICK_DTYPE_BIT(WICK_F16) | WICK_DTYPE_BIT(WICK_BF16) | WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64))
+#define FLOATS WICK_DTYPES_FLOAT
 #define FLAGS (WICK_KERNEL_CONTIGUOUS | WICK_KERNEL_DETERMINISTIC)
 static const int two = 2, three = 3;
 

@@ -103,7 +103,7 @@ static void run_convert(void *user, int64_t begin, int64_t end, int worker) {
     const convert_job *job = user;
     const wick_iter *it = &job->it;
     _Alignas(64) char buffers[4][BLOCK_BYTES];
-    const pw_scalar none[PW_MAX_SCALARS] = {{0}};
+    const wick_pointwise_scalar none[WICK_POINTWISE_SCALARS] = {{0}};
     wick_cursor c = wick_cursor_at(it, begin);
     for (int64_t p = begin, n; p < end; p += n, wick_cursor_skip(it, &c, n)) {
         n = end - p < BLOCK ? end - p : BLOCK;
@@ -139,8 +139,8 @@ static void plan_conversion(convert_job *job, const wick_tensor *dst, const wick
          negate = src->flags & WICK_TENSOR_NEG;
     if (from == to && !conjugate && !negate) return;
     job->widen = CPU_NAME(widen)[from];
-    job->conjugate = conjugate ? CPU_NAME(pw_loops)[c][PW_conj_physical] : NULL;
-    job->negate = negate ? CPU_NAME(pw_loops)[c][PW_neg] : NULL;
+    job->conjugate = conjugate ? CPU_NAME(pw_loops)[c][WICK_PW_conj_physical] : NULL;
+    job->negate = negate ? CPU_NAME(pw_loops)[c][WICK_PW_neg] : NULL;
     job->narrow = dtype_of_class(c) == to ? NULL : CPU_NAME(narrow)[c][to];
 }
 

@@ -3,8 +3,8 @@
 
 #include <math.h>
 #include <string.h>
+#include <wick/sdk/arguments.h>
 
-enum { REDUCTION_NONE, REDUCTION_MEAN, REDUCTION_SUM };
 enum { PIECE = 8192, PIECES = 64 };
 
 /* `classes` is the tensor with the class dimension: self, or its gradient. */
@@ -48,7 +48,7 @@ static void visit_forward(nll_job *job, int64_t piece, int64_t classes, int64_t 
     if (weight != 0)
         job->classes.load(&value, job->classes.data + (classes + target * job->class_stride) * job->classes.size, 1, 1);
     value *= -weight;
-    if (job->reduction == REDUCTION_NONE) job->loss.store(job->loss.data + loss * job->loss.size, 1, &value, 1);
+    if (job->reduction == WICK_LOSS_NONE) job->loss.store(job->loss.data + loss * job->loss.size, 1, &value, 1);
     job->sums[piece] += value, job->weights[piece] += weight;
 }
 
@@ -59,7 +59,7 @@ static void visit_backward(nll_job *job, int64_t piece, int64_t classes, int64_t
         for (int64_t c = 0; c < job->class_count; ++c)
             job->classes.store(line + c * job->class_stride * job->classes.size, 1, &zero, 1);
     if (weight == 0) return;
-    if (job->reduction == REDUCTION_NONE) job->loss.load(&gradient, job->loss.data + loss * job->loss.size, 1, 1);
+    if (job->reduction == WICK_LOSS_NONE) job->loss.load(&gradient, job->loss.data + loss * job->loss.size, 1, 1);
     gradient *= -weight;
     job->classes.store(line + target * job->class_stride * job->classes.size, 1, &gradient, 1);
 }
@@ -76,7 +76,7 @@ static wick_status *prepare(const wick_kernel_call *call, nll_job *job, const wi
                             const wick_tensor *target, const wick_tensor *weight, const wick_tensor *by_sample) {
     int class_dim = classes->ndim > 1;
     reduce_shape *s = &job->shape;
-    reduce_shape_init(s, classes, 1ull << class_dim, target, by_sample, REDUCE_ANY_ORDER);
+    reduce_shape_init(s, classes, 1ull << class_dim, target, by_sample, WICK_REDUCE_ANY_ORDER);
     s->kept[s->nkept++] = s->column;
     job->samples = s->kept_count;
     job->class_count = classes->sizes[class_dim], job->class_stride = classes->strides[class_dim];
@@ -107,12 +107,12 @@ static wick_status *run(const wick_kernel_call *call, nll_job *job, cpu_range_fn
 static wick_status *forward_call(const wick_kernel_call *call) {
     const wick_tensor *out = wick_out_tensor(call, 0), *total = wick_out_tensor(call, 1);
     nll_job job = {.reduction = (int)call->values[3].as.i, .ignore = call->values[4].as.i};
-    bool by_sample = job.reduction == REDUCTION_NONE;
+    bool by_sample = job.reduction == WICK_LOSS_NONE;
     WICK_TRY(prepare(call, &job, wick_arg_tensor(call, 0), wick_arg_tensor(call, 1), wick_arg_tensor(call, 2),
                      by_sample ? out : NULL));
     WICK_TRY(run(call, &job, forward_pieces));
     if (by_sample && wick_arg_tensor(call, 0)->ndim > 1) job.weights[0] = 0;
-    if (job.reduction == REDUCTION_MEAN) job.sums[0] /= job.weights[0];
+    if (job.reduction == WICK_LOSS_MEAN) job.sums[0] /= job.weights[0];
     if (!by_sample) acc_store(ACC_F64, wick_tensor_dtype(out))(wick_data(out), 1, job.sums, 1);
     if (total) acc_store(ACC_F64, wick_tensor_dtype(total))(wick_data(total), 1, job.weights, 1);
     return NULL;
@@ -123,11 +123,11 @@ static wick_status *backward_call(const wick_kernel_call *call) {
     const wick_tensor *out = wick_out_tensor(call, 0), *gradient = wick_arg_tensor(call, 0);
     const wick_tensor *total = wick_arg_tensor(call, 6);
     nll_job job = {.reduction = (int)call->values[4].as.i, .ignore = call->values[5].as.i};
-    bool by_sample = job.reduction == REDUCTION_NONE;
+    bool by_sample = job.reduction == WICK_LOSS_NONE;
     WICK_TRY(prepare(call, &job, out, wick_arg_tensor(call, 2), wick_arg_tensor(call, 3), by_sample ? gradient : NULL));
     if (out->numel == 0) return NULL;
     if (!by_sample) acc_loader(ACC_F64, wick_tensor_dtype(gradient))(&job.gradient, wick_data(gradient), 1, 1);
-    if (job.reduction == REDUCTION_MEAN) {
+    if (job.reduction == WICK_LOSS_MEAN) {
         double weight;
         acc_loader(ACC_F64, wick_tensor_dtype(total))(&weight, wick_data(total), 1, 1);
         job.gradient /= weight;

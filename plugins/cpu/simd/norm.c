@@ -5,17 +5,12 @@
 
 #include <math.h>
 #include <string.h>
+#include <wick/sdk/arguments.h>
 
 enum {
     COLUMNS = 256,   /* worked on together in a column walk */
     SMALL_PLANE = 49 /* pixels; runs are faster for larger ones */
 };
-
-/* Where a variant of the operator has its arguments; 0: it has none. */
-typedef struct batch_norm_args {
-    uint8_t running_mean, running_var, training, momentum, eps;
-    bool always_training;
-} batch_norm_args;
 
 typedef struct batch_norm_job {
     reduce_shape
@@ -277,7 +272,7 @@ static wick_status *run_batch_norm(const wick_kernel_call *call, batch_norm_job 
         return WICK_HOST_ERROR(call->host, WICK_UNSUPPORTED, "batch norm has no kernel for these dtypes");
     const wick_tensor *full = y ? y : second;
     reduce_shape *s = &job->shape;
-    reduce_shape_init(s, x, ~2ull, full, second ? second : full, REDUCE_ELEMENTWISE);
+    reduce_shape_init(s, x, ~2ull, full, second ? second : full, WICK_REDUCE_ELEMENTWISE);
     job->kernels = &norm_kernels_of[acc];
     job->channels = x->sizes[1], job->count = s->reduced_count;
     job->column_x = x->strides[1], job->column_y = full->strides[1],
@@ -294,16 +289,17 @@ static wick_status *run_batch_norm(const wick_kernel_call *call, batch_norm_job 
 }
 
 static wick_status *batch_norm_call(const wick_kernel_call *call) {
-    const batch_norm_args *at = call->data;
-    const wick_value *v = call->values;
-    batch_norm_job job = {.weight = wick_arg_tensor(call, 1), .bias = wick_arg_tensor(call, 2)};
-    job.training = at->always_training || (at->training && v[at->training].as.i);
-    if (at->running_mean) job.running_mean = wick_arg_tensor(call, at->running_mean);
-    if (at->running_var) job.running_var = wick_arg_tensor(call, at->running_var);
-    job.momentum = wick_value_as_double(&v[at->momentum]);
-    job.eps = wick_value_as_double(&v[at->eps]);
-    job.mean = wick_out_tensor(call, 1), job.invstd = wick_out_tensor(call, 2);
-    return run_batch_norm(call, &job, wick_arg_tensor(call, 0), NULL, wick_out_tensor(call, 0), forward_units);
+    const wick_batch_norm_call b = wick_batch_norm_read(call, call->data);
+    batch_norm_job job = {.weight = b.weight,
+                          .bias = b.bias,
+                          .running_mean = b.running_mean,
+                          .running_var = b.running_var,
+                          .mean = wick_out_tensor(call, 1),
+                          .invstd = wick_out_tensor(call, 2),
+                          .momentum = b.momentum,
+                          .eps = b.eps,
+                          .training = b.training};
+    return run_batch_norm(call, &job, b.input, NULL, wick_out_tensor(call, 0), forward_units);
 }
 
 /* (grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask) */
@@ -321,19 +317,10 @@ static wick_status *batch_norm_backward_call(const wick_kernel_call *call) {
                           backward_units);
 }
 
-static const batch_norm_args with_running = {
-    .running_mean = 3, .running_var = 4, .training = 5, .momentum = 6, .eps = 7};
-static const batch_norm_args without_running = {.training = 3, .momentum = 4, .eps = 5};
-static const batch_norm_args inference = {.running_mean = 3, .running_var = 4, .momentum = 5, .eps = 6};
-static const batch_norm_args with_update = {
-    .running_mean = 3, .running_var = 4, .momentum = 5, .eps = 6, .always_training = true};
-
 static const wick_kernel_row rows[] = {
-    CPU_ROW("native_batch_norm", batch_norm_call, &with_running, 0, WICK_KERNEL_DETERMINISTIC),
-    CPU_ROW("_native_batch_norm_legit", batch_norm_call, &with_running, 0, WICK_KERNEL_DETERMINISTIC),
-    CPU_ROW("_native_batch_norm_legit.no_stats", batch_norm_call, &without_running, 0, WICK_KERNEL_DETERMINISTIC),
-    CPU_ROW("_native_batch_norm_legit_no_training", batch_norm_call, &inference, 0, WICK_KERNEL_DETERMINISTIC),
-    CPU_ROW("_batch_norm_with_update", batch_norm_call, &with_update, 0, WICK_KERNEL_DETERMINISTIC),
-    CPU_ROW("native_batch_norm_backward", batch_norm_backward_call, NULL, 0, WICK_KERNEL_DETERMINISTIC),
+#define FORWARD(schema, ...) \
+    CPU_ROW(schema, batch_norm_call, (&(const wick_batch_norm_form){__VA_ARGS__}), 0, WICK_KERNEL_DETERMINISTIC),
+    WICK_BATCH_NORMS(FORWARD)
+        CPU_ROW("native_batch_norm_backward", batch_norm_backward_call, NULL, 0, WICK_KERNEL_DETERMINISTIC),
 };
 const cpu_kernel_table CPU_NAME(norm_table) = CPU_TABLE(rows);

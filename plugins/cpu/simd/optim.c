@@ -3,6 +3,7 @@
 #include "cpu.h"
 
 #include <math.h>
+#include <wick/sdk/arguments.h>
 
 /* A kernel works on elements [at, at + n) of item i. */
 typedef struct optim_job optim_job;
@@ -14,37 +15,6 @@ struct optim_job {
     double grad_scale;
 };
 
-/* Arguments of the Adams, and of SGD. */
-enum {
-    SELF,
-    GRADS,
-    EXP_AVGS,
-    EXP_AVG_SQS,
-    MAX_EXP_AVG_SQS,
-    STEPS,
-    LR,
-    BETA1,
-    BETA2,
-    DECAY,
-    EPS,
-    AMSGRAD,
-    MAXIMIZE,
-    GRAD_SCALE,
-    FOUND_INF
-};
-enum {
-    SGD_BUFFERS = 2,
-    SGD_DECAY,
-    SGD_MOMENTUM,
-    SGD_LR,
-    SGD_DAMPENING,
-    SGD_NESTEROV,
-    SGD_MAXIMIZE,
-    SGD_FIRST,
-    SGD_GRAD_SCALE,
-    SGD_FOUND_INF
-};
-
 static double number(const wick_kernel_call *call, int i) { return call->values[i].as.f; }
 static bool flag(const wick_kernel_call *call, int i) { return call->values[i].as.i != 0; }
 static void *item_data(const wick_kernel_call *call, int list, uint32_t i) {
@@ -54,7 +24,7 @@ static void *item_data(const wick_kernel_call *call, int list, uint32_t i) {
 /* ---- the long array ---- */
 static void run_range(void *user, int64_t begin, int64_t end, int worker) {
     const optim_job *job = user;
-    const wick_value *self = &job->call->values[SELF];
+    const wick_value *self = &job->call->values[WICK_OPTIM_SELF];
     int64_t first = 0;
     for (uint32_t i = 0; i < self->count && first < end; first += self->as.tensors[i++]->numel) {
         int64_t last = first + self->as.tensors[i]->numel;
@@ -70,7 +40,7 @@ static double scalar_or(const wick_tensor *t, double fallback) {
 
 static wick_status *run_all(const wick_kernel_call *call, optim_run run, int scale_arg, int inf_arg) {
     optim_job job = {call, run, scalar_or(wick_arg_tensor(call, scale_arg), 1)};
-    const wick_value *self = &call->values[SELF];
+    const wick_value *self = &call->values[WICK_OPTIM_SELF];
     int64_t total = 0;
     if (scalar_or(wick_arg_tensor(call, inf_arg), 0) == 1) return NULL;
     for (uint32_t i = 0; i < self->count; ++i) total += self->as.tensors[i]->numel;
@@ -84,14 +54,14 @@ typedef struct adam_factors {
 } adam_factors;
 
 static adam_factors adam_factors_of(const wick_kernel_call *call, uint32_t i) {
-    double step = scalar_or(call->values[STEPS].as.tensors[i], 0);
-    return (adam_factors){.decay = number(call, DECAY),
-                          .beta1 = number(call, BETA1),
-                          .beta2 = number(call, BETA2),
-                          .step_size = number(call, LR) / (1 - pow(number(call, BETA1), step)),
-                          .root = sqrt(1 - pow(number(call, BETA2), step)),
-                          .eps = number(call, EPS),
-                          .sign = flag(call, MAXIMIZE) ? -1 : 1};
+    double step = scalar_or(call->values[WICK_ADAM_STEPS].as.tensors[i], 0);
+    return (adam_factors){.decay = number(call, WICK_ADAM_WEIGHT_DECAY),
+                          .beta1 = number(call, WICK_ADAM_BETA1),
+                          .beta2 = number(call, WICK_ADAM_BETA2),
+                          .step_size = number(call, WICK_ADAM_LR) / (1 - pow(number(call, WICK_ADAM_BETA1), step)),
+                          .root = sqrt(1 - pow(number(call, WICK_ADAM_BETA2), step)),
+                          .eps = number(call, WICK_ADAM_EPS),
+                          .sign = flag(call, WICK_ADAM_MAXIMIZE) ? -1 : 1};
 }
 
 /* DECOUPLED is a constant: the loop has no branch. LIMIT turns the second moment into what the root is taken of. */
@@ -110,25 +80,27 @@ static adam_factors adam_factors_of(const wick_kernel_call *call, uint32_t i) {
         p[j] = param - step_size * mean / (SQRT(limit) * root + eps); \
     }
 
-#define DEFINE_ADAM(NAME, T, SQRT, DECOUPLED)                                                                  \
-    static void NAME(const optim_job *job, uint32_t i, int64_t at, int64_t n) {                                \
-        const wick_kernel_call *call = job->call;                                                              \
-        const adam_factors f = adam_factors_of(call, i);                                                       \
-        T *restrict p = (T *)item_data(call, SELF, i) + at, *restrict g = (T *)item_data(call, GRADS, i) + at; \
-        T *restrict m = (T *)item_data(call, EXP_AVGS, i) + at;                                                \
-        T *restrict v = (T *)item_data(call, EXP_AVG_SQS, i) + at;                                             \
-        const T keep = (T)(1 - number(call, LR) * f.decay), decay = (T)f.decay, sign = (T)f.sign;              \
-        const T rest1 = (T)(1 - f.beta1), beta2 = (T)f.beta2, rest2 = (T)(1 - f.beta2);                        \
-        const T step_size = (T)f.step_size, root = (T)(1 / f.root), eps = (T)f.eps;                            \
-        (void)keep, (void)decay;                                                                               \
-        if (job->grad_scale != 1)                                                                              \
-            for (int64_t j = 0; j < n; ++j) g[j] /= (T)job->grad_scale;                                        \
-        if (flag(call, AMSGRAD)) {                                                                             \
-            T *restrict most = (T *)item_data(call, MAX_EXP_AVG_SQS, i) + at;                                  \
-            ADAM_LOOP(T, SQRT, DECOUPLED, most[j] = most[j] > square ? most[j] : square)                       \
-        } else {                                                                                               \
-            ADAM_LOOP(T, SQRT, DECOUPLED, square)                                                              \
-        }                                                                                                      \
+#define DEFINE_ADAM(NAME, T, SQRT, DECOUPLED)                                                                          \
+    static void NAME(const optim_job *job, uint32_t i, int64_t at, int64_t n) {                                        \
+        const wick_kernel_call *call = job->call;                                                                      \
+        const adam_factors f = adam_factors_of(call, i);                                                               \
+        T *restrict p = (T *)item_data(call, WICK_OPTIM_SELF, i) + at, *restrict g =                                   \
+                                                                           (T *)item_data(call, WICK_OPTIM_GRADS, i) + \
+                                                                           at;                                         \
+        T *restrict m = (T *)item_data(call, WICK_ADAM_EXP_AVGS, i) + at;                                              \
+        T *restrict v = (T *)item_data(call, WICK_ADAM_EXP_AVG_SQS, i) + at;                                           \
+        const T keep = (T)(1 - number(call, WICK_ADAM_LR) * f.decay), decay = (T)f.decay, sign = (T)f.sign;            \
+        const T rest1 = (T)(1 - f.beta1), beta2 = (T)f.beta2, rest2 = (T)(1 - f.beta2);                                \
+        const T step_size = (T)f.step_size, root = (T)(1 / f.root), eps = (T)f.eps;                                    \
+        (void)keep, (void)decay;                                                                                       \
+        if (job->grad_scale != 1)                                                                                      \
+            for (int64_t j = 0; j < n; ++j) g[j] /= (T)job->grad_scale;                                                \
+        if (flag(call, WICK_ADAM_AMSGRAD)) {                                                                           \
+            T *restrict most = (T *)item_data(call, WICK_ADAM_MAX_EXP_AVG_SQS, i) + at;                                \
+            ADAM_LOOP(T, SQRT, DECOUPLED, most[j] = most[j] > square ? most[j] : square)                               \
+        } else {                                                                                                       \
+            ADAM_LOOP(T, SQRT, DECOUPLED, square)                                                                      \
+        }                                                                                                              \
     }
 DEFINE_ADAM(adam_f32, float, sqrtf, 0)
 DEFINE_ADAM(adam_f64, double, sqrt, 0)
@@ -136,45 +108,49 @@ DEFINE_ADAM(adamw_f32, float, sqrtf, 1)
 DEFINE_ADAM(adamw_f64, double, sqrt, 1)
 
 /* ---- SGD ---- */
-#define DEFINE_SGD(NAME, T)                                                                                    \
-    static void NAME(const optim_job *job, uint32_t i, int64_t at, int64_t n) {                                \
-        const wick_kernel_call *call = job->call;                                                              \
-        T *restrict p = (T *)item_data(call, SELF, i) + at, *restrict g = (T *)item_data(call, GRADS, i) + at; \
-        const T decay = (T)number(call, SGD_DECAY), lr = (T)number(call, SGD_LR);                              \
-        const T momentum = (T)number(call, SGD_MOMENTUM), sign = flag(call, SGD_MAXIMIZE) ? -1 : 1;            \
-        const T ahead = flag(call, SGD_NESTEROV) ? momentum : 0, own = flag(call, SGD_NESTEROV) ? 1 : 0;       \
-        const T old = flag(call, SGD_FIRST) ? 0 : momentum;                                                    \
-        const T fresh = flag(call, SGD_FIRST) ? 1 : (T)(1 - number(call, SGD_DAMPENING));                      \
-        if (job->grad_scale != 1)                                                                              \
-            for (int64_t j = 0; j < n; ++j) g[j] /= (T)job->grad_scale;                                        \
-        if (momentum == 0) {                                                                                   \
-            CPU_INDEPENDENT                                                                                    \
-            for (int64_t j = 0; j < n; ++j) p[j] -= lr * (g[j] * sign + decay * p[j]);                         \
-            return;                                                                                            \
-        }                                                                                                      \
-        T *restrict b = (T *)item_data(call, SGD_BUFFERS, i) + at;                                             \
-        if (flag(call, SGD_FIRST))                                                                             \
-            for (int64_t j = 0; j < n; ++j) b[j] = 0; /* may hold anything */                                  \
-        CPU_INDEPENDENT                                                                                        \
-        for (int64_t j = 0; j < n; ++j) {                                                                      \
-            T grad = g[j] * sign + decay * p[j];                                                               \
-            T buffer = old * b[j] + fresh * grad;                                                              \
-            b[j] = buffer;                                                                                     \
-            p[j] -= lr * (own ? grad + ahead * buffer : buffer);                                               \
-        }                                                                                                      \
+#define DEFINE_SGD(NAME, T)                                                                                            \
+    static void NAME(const optim_job *job, uint32_t i, int64_t at, int64_t n) {                                        \
+        const wick_kernel_call *call = job->call;                                                                      \
+        T *restrict p = (T *)item_data(call, WICK_OPTIM_SELF, i) + at, *restrict g =                                   \
+                                                                           (T *)item_data(call, WICK_OPTIM_GRADS, i) + \
+                                                                           at;                                         \
+        const T decay = (T)number(call, WICK_SGD_WEIGHT_DECAY), lr = (T)number(call, WICK_SGD_LR);                     \
+        const T momentum = (T)number(call, WICK_SGD_MOMENTUM), sign = flag(call, WICK_SGD_MAXIMIZE) ? -1 : 1;          \
+        const T ahead = flag(call, WICK_SGD_NESTEROV) ? momentum : 0, own = flag(call, WICK_SGD_NESTEROV) ? 1 : 0;     \
+        const T old = flag(call, WICK_SGD_IS_FIRST_STEP) ? 0 : momentum;                                               \
+        const T fresh = flag(call, WICK_SGD_IS_FIRST_STEP) ? 1 : (T)(1 - number(call, WICK_SGD_DAMPENING));            \
+        if (job->grad_scale != 1)                                                                                      \
+            for (int64_t j = 0; j < n; ++j) g[j] /= (T)job->grad_scale;                                                \
+        if (momentum == 0) {                                                                                           \
+            CPU_INDEPENDENT                                                                                            \
+            for (int64_t j = 0; j < n; ++j) p[j] -= lr * (g[j] * sign + decay * p[j]);                                 \
+            return;                                                                                                    \
+        }                                                                                                              \
+        T *restrict b = (T *)item_data(call, WICK_SGD_BUFFERS, i) + at;                                                \
+        if (flag(call, WICK_SGD_IS_FIRST_STEP))                                                                        \
+            for (int64_t j = 0; j < n; ++j) b[j] = 0; /* may hold anything */                                          \
+        CPU_INDEPENDENT                                                                                                \
+        for (int64_t j = 0; j < n; ++j) {                                                                              \
+            T grad = g[j] * sign + decay * p[j];                                                                       \
+            T buffer = old * b[j] + fresh * grad;                                                                      \
+            b[j] = buffer;                                                                                             \
+            p[j] -= lr * (own ? grad + ahead * buffer : buffer);                                                       \
+        }                                                                                                              \
     }
 DEFINE_SGD(sgd_f32, float)
 DEFINE_SGD(sgd_f64, double)
 
 /* ---- entries ---- */
 static wick_status *run_adam(const wick_kernel_call *call) {
-    return run_all(call, call->compute_dtype == WICK_F64 ? adam_f64 : adam_f32, GRAD_SCALE, FOUND_INF);
+    return run_all(call, call->compute_dtype == WICK_F64 ? adam_f64 : adam_f32, WICK_ADAM_GRAD_SCALE,
+                   WICK_ADAM_FOUND_INF);
 }
 static wick_status *run_adamw(const wick_kernel_call *call) {
-    return run_all(call, call->compute_dtype == WICK_F64 ? adamw_f64 : adamw_f32, GRAD_SCALE, FOUND_INF);
+    return run_all(call, call->compute_dtype == WICK_F64 ? adamw_f64 : adamw_f32, WICK_ADAM_GRAD_SCALE,
+                   WICK_ADAM_FOUND_INF);
 }
 static wick_status *run_sgd(const wick_kernel_call *call) {
-    return run_all(call, call->compute_dtype == WICK_F64 ? sgd_f64 : sgd_f32, SGD_GRAD_SCALE, SGD_FOUND_INF);
+    return run_all(call, call->compute_dtype == WICK_F64 ? sgd_f64 : sgd_f32, WICK_SGD_GRAD_SCALE, WICK_SGD_FOUND_INF);
 }
 
 #define FLOATS (WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64))

@@ -14,20 +14,20 @@ typedef enum pw_kind { KIND_T, KIND_B, KIND_R, KIND_C, KIND_N } pw_kind;
 
 typedef struct pw_op {
     uint8_t inputs, scalars;
-    uint8_t kinds[PW_MAX_OPERANDS]; /* pw_kind, the output's first */
+    uint8_t kinds[WICK_POINTWISE_OPERANDS]; /* pw_kind, the output's first */
 } pw_op;
 
-static const pw_op ops[PW_COUNT] = {
-#define MAP1(id, schema, ns, set, O, A, ...) [PW_##id] = {1, ns, {KIND_##O, KIND_##A}},
-#define MAP2(id, schema, ns, set, O, A, B, ...) [PW_##id] = {2, ns, {KIND_##O, KIND_##A, KIND_##B}},
-#define MAP3(id, schema, ns, set, O, A, B, C, ...) [PW_##id] = {3, ns, {KIND_##O, KIND_##A, KIND_##B, KIND_##C}},
+static const pw_op ops[WICK_PW_COUNT] = {
+#define MAP1(id, schema, ns, set, O, A, ...) [WICK_PW_##id] = {1, ns, {KIND_##O, KIND_##A}},
+#define MAP2(id, schema, ns, set, O, A, B, ...) [WICK_PW_##id] = {2, ns, {KIND_##O, KIND_##A, KIND_##B}},
+#define MAP3(id, schema, ns, set, O, A, B, C, ...) [WICK_PW_##id] = {3, ns, {KIND_##O, KIND_##A, KIND_##B, KIND_##C}},
 #define PART1(id, ...) MAP1(id, "", __VA_ARGS__)
 #define PART2(id, ...) MAP2(id, "", __VA_ARGS__)
 #define PART3(id, ...) MAP3(id, "", __VA_ARGS__)
 #include <wick/sdk/pointwise.inc>
 };
 
-#define CLASS_LOOPS(name) extern const pw_loop name[PW_COUNT];
+#define CLASS_LOOPS(name) extern const pw_loop name[WICK_PW_COUNT];
 CLASS_LOOPS(CPU_NAME(pw_loops_f32))
 CLASS_LOOPS(CPU_NAME(pw_loops_f64))
 CLASS_LOOPS(CPU_NAME_256(pw_loops_i64))
@@ -53,7 +53,7 @@ static inline cpu_class class_of_kind(pw_kind kind, cpu_class c) {
 }
 
 /* What the shape rule chose; for rows without casts, the dtype of the first operand of the compute class. */
-static wick_dtype compute_dtype(const wick_kernel_call *k, const pw_eval *e, const pw_op *op) {
+static wick_dtype compute_dtype(const wick_kernel_call *k, const wick_pointwise_eval *e, const pw_op *op) {
     wick_dtype dtype = (wick_dtype)k->compute_dtype;
     for (int i = 1; i <= op->inputs && dtype == WICK_DTYPE_NONE; ++i)
         if (op->kinds[i] == KIND_T) dtype = wick_tensor_dtype(e->operands[i]);
@@ -64,10 +64,10 @@ static wick_dtype compute_dtype(const wick_kernel_call *k, const pw_eval *e, con
 /* ---- everything packed ---- */
 typedef struct packed_job {
     pw_loop loop;
-    const pw_scalar *scalars;
+    const wick_pointwise_scalar *scalars;
     int inputs;
-    char *data[PW_MAX_OPERANDS];
-    int32_t bytes[PW_MAX_OPERANDS];
+    char *data[WICK_POINTWISE_OPERANDS];
+    int32_t bytes[WICK_POINTWISE_OPERANDS];
 } packed_job;
 
 /* Asks for memory that will be read soon; it need not be mapped. Arithmetic hides the hardware's own prefetching. */
@@ -77,7 +77,7 @@ static inline void prefetch(const char *from, int64_t bytes) {
 
 static void run_packed(void *user, int64_t begin, int64_t end, int worker) {
     const packed_job *job = user;
-    const void *in[PW_MAX_OPERANDS - 1];
+    const void *in[WICK_POINTWISE_OPERANDS - 1];
     int64_t step = job->inputs == 1 ? STRETCH : end - begin;
     for (int64_t p = begin; p < end; p += step) {
         int64_t n = end - p < step ? end - p : step;
@@ -87,14 +87,15 @@ static void run_packed(void *user, int64_t begin, int64_t end, int worker) {
     }
 }
 
-static inline bool alike(const pw_eval *e, const pw_op *op) {
+static inline bool alike(const wick_pointwise_eval *e, const pw_op *op) {
     for (int i = 1; i <= op->inputs; ++i)
         if (e->operands[i]->numel != e->operands[0]->numel || !wick_is_contiguous(e->operands[i])) return false;
     return true;
 }
 
 /* Runs the call if every operand is packed and of its compute class's dtype. */
-static bool try_packed(const wick_kernel_call *k, const pw_eval *e, const pw_op *op, cpu_class c, pw_loop loop) {
+static bool try_packed(const wick_kernel_call *k, const wick_pointwise_eval *e, const pw_op *op, cpu_class c,
+                       pw_loop loop) {
     packed_job job;
     int64_t n = e->operands[0]->numel;
     for (int i = 0; i <= op->inputs; ++i) {
@@ -115,7 +116,7 @@ static bool try_packed(const wick_kernel_call *k, const pw_eval *e, const pw_op 
 }
 
 /* Runs the call if every operand is packed and bf16, and there is a loop for that. */
-static bool try_packed_bf16(const wick_kernel_call *k, const pw_eval *e, const pw_op *op) {
+static bool try_packed_bf16(const wick_kernel_call *k, const wick_pointwise_eval *e, const pw_op *op) {
     packed_job job = {CPU_NAME(pw_loops_bf16)[e->id], e->scalars, op->inputs, {0}, {0}};
     if (!job.loop) return false;
     for (int i = 0; i <= op->inputs; ++i) {
@@ -138,11 +139,11 @@ static inline bool run_dense(const wick_kernel_call *k, const pw_op *op) {
     wick_dtype compute = (wick_dtype)k->compute_dtype;
     pw_loop loop = dtype_is_native(compute) ? CPU_NAME(pw_loops)[class_of_dtype(compute)][op - ops] : NULL;
     if (out->numel > CPU_GRAIN || !loop) return false;
-    const void *in[PW_MAX_OPERANDS - 1];
-    pw_scalar scalars[PW_MAX_SCALARS];
+    const void *in[WICK_POINTWISE_OPERANDS - 1];
+    wick_pointwise_scalar scalars[WICK_POINTWISE_SCALARS];
     size_t bytes = wick_dtype_bytes(compute);
     for (int i = 0; i < op->inputs; ++i) in[i] = data_at(k->values[i].as.tensor, bytes);
-    for (int i = 0; i < op->scalars; ++i) scalars[i] = pw_scalar_of(&k->values[op->inputs + i]);
+    for (int i = 0; i < op->scalars; ++i) scalars[i] = wick_pointwise_scalar_of(&k->values[op->inputs + i]);
     loop(wick_data(out), in, out->numel, scalars);
     return true;
 }
@@ -156,17 +157,17 @@ typedef struct operand_plan {
 
 typedef struct block_job {
     pw_loop loop;
-    const pw_scalar *scalars;
+    const wick_pointwise_scalar *scalars;
     int operands;
     bool in_rows; /* blocks do not cross rows */
     bool refuse_zero_divisor;
     atomic_bool zero_divisor;
-    operand_plan plans[PW_MAX_OPERANDS];
+    operand_plan plans[WICK_POINTWISE_OPERANDS];
     wick_iter it;
 } block_job;
 
 typedef struct block_buffers {
-    _Alignas(64) char values[PW_MAX_OPERANDS][BLOCK_BYTES];
+    _Alignas(64) char values[WICK_POINTWISE_OPERANDS][BLOCK_BYTES];
     char raw[BLOCK_BYTES], scratch[2][BLOCK_BYTES];
 } block_buffers;
 
@@ -177,7 +178,7 @@ static void add_step(operand_plan *plan, cpu_convert_fn step) {
 }
 
 /* Products and quotients take a scalar of more digits as it is; elsewhere it is rounded to the compute dtype first. */
-static bool rounds_operands(pw_id id) { return id != PW_mul && id != PW_div; }
+static bool rounds_operands(wick_pointwise_id id) { return id != WICK_PW_mul && id != WICK_PW_div; }
 
 /* An input whose dtype is not the compute dtype is cast to it, even where the class could hold more. */
 static void plan_input(operand_plan *plan, wick_dtype from, cpu_class to, wick_dtype compute, bool round) {
@@ -213,12 +214,12 @@ static bool is_constant(const wick_tensor *t) {
 }
 
 /* A short call of packed tensors with constants among them: each of those becomes an array of its value. */
-static bool try_short(const pw_eval *e, const pw_op *op, cpu_class c, wick_dtype compute, pw_loop loop) {
+static bool try_short(const wick_pointwise_eval *e, const pw_op *op, cpu_class c, wick_dtype compute, pw_loop loop) {
     const wick_tensor *out = e->operands[0];
     const int64_t n = out->numel;
     const wick_dtype native = dtype_of_class(c);
     const size_t bytes = wick_dtype_bytes(native);
-    const void *in[PW_MAX_OPERANDS - 1];
+    const void *in[WICK_POINTWISE_OPERANDS - 1];
     block_buffers buffers; /* only the fronts are touched */
     if (n > SHORT_CALL || !wick_is_contiguous(out) || op->kinds[0] != KIND_T || out->dtype != native) return false;
     for (int i = 1; i <= op->inputs; ++i) {
@@ -294,7 +295,7 @@ static bool has_zero(const char *values, int32_t bytes, int64_t n) {
 static void run_blocks(void *user, int64_t begin, int64_t end, int worker) {
     block_job *job = user;
     block_buffers buffers;
-    const void *in[PW_MAX_OPERANDS - 1];
+    const void *in[WICK_POINTWISE_OPERANDS - 1];
     wick_cursor c = wick_cursor_at(&job->it, begin);
     for (int i = 1; i < job->operands; ++i)
         if (job->plans[i].constant) in[i - 1] = load_constant(job, i, end - begin, &buffers);
@@ -313,7 +314,8 @@ static void run_blocks(void *user, int64_t begin, int64_t end, int worker) {
     }
 }
 
-static void plan_operands(block_job *job, const pw_eval *e, const pw_op *op, cpu_class c, wick_dtype compute) {
+static void plan_operands(block_job *job, const wick_pointwise_eval *e, const pw_op *op, cpu_class c,
+                          wick_dtype compute) {
     bool all_linear = true;
     for (int i = 0; i < job->operands; ++i) {
         operand_plan *plan = &job->plans[i];
@@ -332,8 +334,8 @@ static void plan_operands(block_job *job, const pw_eval *e, const pw_op *op, cpu
     job->in_rows = !all_linear && job->it.sizes[0] >= SHORT_ROW;
 }
 
-static wick_status *run_in_blocks(const wick_kernel_call *k, const pw_eval *e, const pw_op *op, wick_dtype compute,
-                                  pw_loop loop) {
+static wick_status *run_in_blocks(const wick_kernel_call *k, const wick_pointwise_eval *e, const pw_op *op,
+                                  wick_dtype compute, pw_loop loop) {
     cpu_class c = class_of_dtype(compute);
     block_job job = {.loop = loop, .scalars = e->scalars, .operands = op->inputs + 1};
     job.refuse_zero_divisor = e->refuse_zero_divisor && c >= CPU_I64 && c <= CPU_U64;
@@ -346,7 +348,8 @@ static wick_status *run_in_blocks(const wick_kernel_call *k, const pw_eval *e, c
     return NULL;
 }
 
-wick_status *CPU_NAME(pw_run)(const wick_kernel_call *k, const pw_eval *e) {
+/* Runs it, in parallel where that pays. */
+static wick_status *run(const wick_kernel_call *k, const wick_pointwise_eval *e) {
     const pw_op *op = &ops[e->id];
     wick_dtype compute = compute_dtype(k, e, op);
     cpu_class c = class_of_dtype(compute);
@@ -366,19 +369,22 @@ wick_status *CPU_NAME(pw_run)(const wick_kernel_call *k, const pw_eval *e) {
 static wick_status *run_row(const wick_kernel_call *k) {
     const pw_op *op = k->data;
     if (k->flags & WICK_CALL_DENSE && run_dense(k, op)) return NULL;
-    pw_eval e; /* not all of it is needed: this is the path of the smallest tensors */
-    e.id = (pw_id)(op - ops), e.refuse_zero_divisor = false;
+    wick_pointwise_eval e; /* not all of it is needed: this is the path of the smallest tensors */
+    e.id = (wick_pointwise_id)(op - ops), e.refuse_zero_divisor = false;
     e.operands[0] = wick_out_tensor(k, 0);
     for (int i = 0; i < op->inputs; ++i) e.operands[i + 1] = wick_arg_tensor(k, i);
-    for (int i = 0; i < op->scalars; ++i) e.scalars[i] = pw_scalar_of(&k->values[op->inputs + i]);
-    return CPU_NAME(pw_run)(k, &e);
+    for (int i = 0; i < op->scalars; ++i) e.scalars[i] = wick_pointwise_scalar_of(&k->values[op->inputs + i]);
+    return run(k, &e);
 }
 
-#define BIT(name) WICK_DTYPE_BIT(WICK_##name)
-#define DTYPES_R (BIT(F16) | BIT(BF16) | BIT(F32) | BIT(F64) | BIT(F8E4M3FN) | BIT(F8E5M2))
-#define DTYPES_I (BIT(U8) | BIT(I8) | BIT(I16) | BIT(I32) | BIT(I64) | BIT(U16) | BIT(U32) | BIT(U64))
-#define DTYPES_B BIT(BOOL)
-#define DTYPES_C (BIT(C64) | BIT(C128))
+#define DEFINE_SELECTED(name, schema, set) \
+    static wick_status *run_##name(const wick_kernel_call *k) { return wick_pointwise_##name(k, run); }
+WICK_POINTWISE_SELECTED(DEFINE_SELECTED)
+
+#define DTYPES_R (WICK_DTYPES_FLOAT | WICK_DTYPES_F8)
+#define DTYPES_I (WICK_DTYPES_INT | WICK_DTYPES_UINT)
+#define DTYPES_B WICK_DTYPE_BIT(WICK_BOOL)
+#define DTYPES_C WICK_DTYPES_COMPLEX
 #define DTYPES_RC (DTYPES_R | DTYPES_C)
 #define DTYPES_RI (DTYPES_R | DTYPES_I)
 #define DTYPES_IB (DTYPES_I | DTYPES_B)
@@ -388,10 +394,10 @@ static wick_status *run_row(const wick_kernel_call *k) {
 #define FLAGS (WICK_KERNEL_FUSED_CAST | WICK_KERNEL_DETERMINISTIC)
 
 static const wick_kernel_row rows[] = {
-#define MAP1(id, schema, ns, set, ...) CPU_ROW(schema, run_row, &ops[PW_##id], DTYPES_##set, FLAGS),
-#define MAP2(id, schema, ns, set, ...) CPU_ROW(schema, run_row, &ops[PW_##id], DTYPES_##set, FLAGS),
-#define MAP3(id, schema, ns, set, ...) CPU_ROW(schema, run_row, &ops[PW_##id], DTYPES_##set, FLAGS),
+#define MAP1(id, schema, ns, set, ...) CPU_ROW(schema, run_row, &ops[WICK_PW_##id], DTYPES_##set, FLAGS),
+#define MAP2(id, schema, ns, set, ...) CPU_ROW(schema, run_row, &ops[WICK_PW_##id], DTYPES_##set, FLAGS),
+#define MAP3(id, schema, ns, set, ...) CPU_ROW(schema, run_row, &ops[WICK_PW_##id], DTYPES_##set, FLAGS),
 #include <wick/sdk/pointwise.inc>
-#define PW_ROW(name, schema, set) CPU_ROW(schema, CPU_NAME(pw_##name), NULL, DTYPES_##set, FLAGS),
-    PW_SELECTED(PW_ROW)};
+#define SELECTED_ROW(name, schema, set) CPU_ROW(schema, run_##name, NULL, DTYPES_##set, FLAGS),
+    WICK_POINTWISE_SELECTED(SELECTED_ROW)};
 const cpu_kernel_table CPU_NAME(pointwise_table) = CPU_TABLE(rows);

@@ -19,16 +19,16 @@ typedef float T;
 #define KEEP(...) __VA_ARGS__
 #define DROP(...)
 
-#define LOOP(id, pointers, loads, ...)                                                            \
-    static void loop_##id(void *to, const void *const *in, int64_t n, const pw_scalar *scalars) { \
-        const T s0 = (T)scalars[0].re;                                                            \
-        const uint16_t *pa = in[0] pointers;                                                      \
-        uint16_t *o = to;                                                                         \
-        (void)s0;                                                                                 \
-        CPU_INDEPENDENT for (int64_t i = 0; i < n; ++i) {                                         \
-            const T a = f32_of_bf16(pa[i]) loads;                                                 \
-            o[i] = bf16_of_f32(__VA_ARGS__);                                                      \
-        }                                                                                         \
+#define LOOP(id, pointers, loads, ...)                                                                        \
+    static void loop_##id(void *to, const void *const *in, int64_t n, const wick_pointwise_scalar *scalars) { \
+        const T s0 = (T)scalars[0].re;                                                                        \
+        const uint16_t *pa = in[0] pointers;                                                                  \
+        uint16_t *o = to;                                                                                     \
+        (void)s0;                                                                                             \
+        CPU_INDEPENDENT for (int64_t i = 0; i < n; ++i) {                                                     \
+            const T a = f32_of_bf16(pa[i]) loads;                                                             \
+            o[i] = bf16_of_f32(__VA_ARGS__);                                                                  \
+        }                                                                                                     \
     }
 #define COMMA ,
 #define MAP1(id, schema, ns, set, O, A, ...) LISTED(id)(LOOP(id, , , __VA_ARGS__))
@@ -37,9 +37,9 @@ typedef float T;
 #define MAP3(id, ...)
 #include <wick/sdk/pointwise.inc>
 
-#define MAP1(id, ...) LISTED(id)([PW_##id] = loop_##id, )
+#define MAP1(id, ...) LISTED(id)([WICK_PW_##id] = loop_##id, )
 #define MAP2(id, ...) MAP1(id, ~)
 #define MAP3(id, ...)
-const pw_loop CPU_NAME(pw_loops_bf16)[PW_COUNT] = {
+const pw_loop CPU_NAME(pw_loops_bf16)[WICK_PW_COUNT] = {
 #include <wick/sdk/pointwise.inc>
 };

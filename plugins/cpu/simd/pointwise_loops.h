@@ -1,6 +1,6 @@
 /* Makes one class's loops out of <wick/sdk/pointwise.inc>. The including file gives the types T, REAL (the real class
  * of T) and COMPLEX (its complex class), and defines PW_CLASS (the table's name), PW_KIND_R, _I or _C as 1, and
- * SCALAR(s), a pw_scalar as a T. */
+ * SCALAR(s), a wick_pointwise_scalar as a T. */
 #include "math_generic.h"
 #include "pointwise.h"
 
@@ -39,13 +39,13 @@
 #define SET_RICB(...) __VA_ARGS__
 
 /* `loads` reads the pointers, opens the loop and reads the elements. */
-#define LOOP(id, out, loads, ...)                                                                 \
-    static void loop_##id(void *to, const void *const *in, int64_t n, const pw_scalar *scalars) { \
-        const T s0 = SCALAR(scalars[0]), s1 = SCALAR(scalars[1]), s2 = SCALAR(scalars[2]);        \
-        TYPE_##out *o = to;                                                                       \
-        (void)s0, (void)s1, (void)s2;                                                             \
-        loads o[i] = (TYPE_##out)(__VA_ARGS__);                                                   \
-    }                                                                                             \
+#define LOOP(id, out, loads, ...)                                                                             \
+    static void loop_##id(void *to, const void *const *in, int64_t n, const wick_pointwise_scalar *scalars) { \
+        const T s0 = SCALAR(scalars[0]), s1 = SCALAR(scalars[1]), s2 = SCALAR(scalars[2]);                    \
+        TYPE_##out *o = to;                                                                                   \
+        (void)s0, (void)s1, (void)s2;                                                                         \
+        loads o[i] = (TYPE_##out)(__VA_ARGS__);                                                               \
+    }                                                                                                         \
     }
 #define LOAD1(A)                                      \
     const TYPE_##A *pa = in[0];                       \
@@ -78,7 +78,7 @@
         }                                                                                                              \
         return any;                                                                                                    \
     }                                                                                                                  \
-    static void loop_##id(void *to, const void *const *in, int64_t n, const pw_scalar *scalars) {                      \
+    static void loop_##id(void *to, const void *const *in, int64_t n, const wick_pointwise_scalar *scalars) {          \
         for (int64_t i = 0; i < n; i += 256) {                                                                         \
             int64_t count = n - i < 256 ? n - i : 256;                                                                 \
             const TYPE_##A *from = (const TYPE_##A *)in[0] + i;                                                        \
@@ -100,7 +100,7 @@
 #endif
 #include <wick/sdk/pointwise.inc>
 
-#define ENTRY(id, set) SET_##set([PW_##id] = loop_##id, )
+#define ENTRY(id, set) SET_##set([WICK_PW_##id] = loop_##id, )
 #define MAP1(id, schema, ns, set, ...) ENTRY(id, set)
 #define MAP2(id, schema, ns, set, ...) ENTRY(id, set)
 #define MAP3(id, schema, ns, set, ...) ENTRY(id, set)
@@ -108,7 +108,7 @@
 #define PART2(id, ns, set, ...) ENTRY(id, set)
 #define PART3(id, ns, set, ...) ENTRY(id, set)
 #define TABLE(name) CPU_NAME(name) /* expands PW_CLASS first */
-extern const pw_loop TABLE(PW_CLASS)[PW_COUNT];
-const pw_loop TABLE(PW_CLASS)[PW_COUNT] = {
+extern const pw_loop TABLE(PW_CLASS)[WICK_PW_COUNT];
+const pw_loop TABLE(PW_CLASS)[WICK_PW_COUNT] = {
 #include <wick/sdk/pointwise.inc>
 };

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <wick/sdk/iter.h>
+#include <wick/sdk/random.h>
 
 #define BLOCK 1024 /* elements made at a time; a multiple of 4 */
 #define TWO_PI 6.28318530717958647692
@@ -160,90 +161,56 @@ static wick_status *fill_random(const wick_kernel_call *k, random_job *job) {
 }
 
 /* ---- distributions of two real parameters ---- */
-typedef struct distribution {
-    make_fn make_f32, make_f64;
-    const char *domain; /* what the parameters must be */
-    bool (*valid)(const double *p);
-    int parameters;
-} distribution;
-
-static bool valid_range(const double *p) { return p[0] <= p[1]; }
-static bool valid_deviation(const double *p) { return p[1] >= 0; }
-static bool valid_scale(const double *p) { return p[1] > 0; }
-static bool valid_rate(const double *p) { return p[0] > 0; }
-static bool valid_probability(const double *p) { return p[0] >= 0 && p[0] <= 1; }
-static bool valid_success(const double *p) { return p[0] > 0 && p[0] < 1; }
-
-static const distribution uniform = {uniform_f32, uniform_f64, "from <= to", valid_range, 2};
-static const distribution normal = {normal_f32, normal_f64, "std >= 0", valid_deviation, 2};
-static const distribution log_normal = {log_normal_f32, log_normal_f64, "std > 0", valid_scale, 2};
-static const distribution cauchy = {cauchy_f32, cauchy_f64, "sigma > 0", valid_scale, 2};
-static const distribution exponential = {exponential_f32, exponential_f64, "lambda > 0", valid_rate, 1};
-static const distribution geometric = {geometric_f32, geometric_f64, "0 < p < 1", valid_success, 1};
-static const distribution bernoulli = {bernoulli_f32, bernoulli_f64, "0 <= p <= 1", valid_probability, 1};
-
-/* Uniform numbers of a reduced dtype use no more bits than it holds: rounding must not reach the open end. */
-static uint32_t uniform_mask(wick_dtype dtype) {
-    return dtype == WICK_F16 ? 0xffe00000 : dtype == WICK_BF16 ? 0xff000000 : 0;
-}
+typedef struct maker {
+    make_fn f32, f64;
+} maker;
+static const maker makers[WICK_RANDOM_COUNT] = {
+    [WICK_RANDOM_UNIFORM] = {uniform_f32, uniform_f64},
+    [WICK_RANDOM_NORMAL] = {normal_f32, normal_f64},
+    [WICK_RANDOM_LOG_NORMAL] = {log_normal_f32, log_normal_f64},
+    [WICK_RANDOM_CAUCHY] = {cauchy_f32, cauchy_f64},
+    [WICK_RANDOM_EXPONENTIAL] = {exponential_f32, exponential_f64},
+    [WICK_RANDOM_GEOMETRIC] = {geometric_f32, geometric_f64},
+    [WICK_RANDOM_BERNOULLI] = {bernoulli_f32, bernoulli_f64},
+};
 
 /* (self, parameters ..) */
 static wick_status *draw(const wick_kernel_call *k) {
-    const distribution *d = k->data;
+    const maker *m = k->data;
+    const wick_random_distribution d = (wick_random_distribution)(m - makers);
     wick_dtype dtype = wick_tensor_dtype(wick_out_tensor(k, 0));
     random_job job = {.wide = dtype == WICK_F64};
-    for (int i = 0; i < d->parameters; ++i) job.parameters[i] = wick_value_as_double(&k->values[1 + i]);
-    if (!d->valid(job.parameters))
-        return WICK_HOST_ERROR(k->host, WICK_INVALID_ARGUMENT, "%s expects %s, got %g, %g", k->host->op_name(k->op),
-                               d->domain, job.parameters[0], job.parameters[1]);
-    job.make = job.wide ? d->make_f64 : d->make_f32;
-    if (d == &uniform) job.mask = uniform_mask(dtype);
+    WICK_TRY(wick_random_parameters(k, d, job.parameters));
+    job.make = job.wide ? m->f64 : m->f32;
+    if (d == WICK_RANDOM_UNIFORM) job.mask = wick_random_mask(dtype);
     job.narrow = dtype == WICK_F64 || dtype == WICK_F32 ? NULL : CPU_NAME(narrow)[CPU_F32][dtype];
     return fill_random(k, &job);
 }
 
 /* ---- integers ---- */
-static wick_status *draw_integers(const wick_kernel_call *k, uint64_t first, uint64_t range) {
+static wick_status *draw_integers(const wick_kernel_call *k, wick_random_range r) {
     wick_dtype dtype = wick_tensor_dtype(wick_out_tensor(k, 0));
-    random_job job = {.make = integer_i64, .wide = range == 0 || range >> 32 != 0};
+    random_job job = {.make = integer_i64, .wide = r.range == 0 || r.range >> 32 != 0};
     job.narrow = dtype == WICK_I64 ? NULL : CPU_NAME(narrow)[CPU_I64][dtype];
-    memcpy(&job.parameters[0], &first, sizeof first), memcpy(&job.parameters[1], &range, sizeof range);
+    memcpy(&job.parameters[0], &r.first, sizeof r.first), memcpy(&job.parameters[1], &r.range, sizeof r.range);
     return fill_random(k, &job);
-}
-
-/* Every integer up to the largest that the dtype holds exactly. */
-static uint64_t natural_range(wick_dtype dtype) {
-    static const uint8_t bits[WICK_DTYPE_COUNT] = {
-        [WICK_BOOL] = 1, [WICK_U8] = 8,   [WICK_I8] = 7,    [WICK_I16] = 15,     [WICK_I32] = 31,  [WICK_I64] = 63,
-        [WICK_U16] = 16, [WICK_U32] = 32, [WICK_U64] = 63,  [WICK_F16] = 11,     [WICK_BF16] = 8,  [WICK_F32] = 24,
-        [WICK_F64] = 53, [WICK_C64] = 24, [WICK_C128] = 53, [WICK_F8E4M3FN] = 4, [WICK_F8E5M2] = 3};
-    bool floating = !wick_dtype_is_integral(dtype) && dtype != WICK_BOOL;
-    return (UINT64_C(1) << bits[dtype]) + floating;
 }
 
 /* random_(self) */
 static wick_status *random_all(const wick_kernel_call *k) {
-    return draw_integers(k, 0, natural_range(wick_tensor_dtype(wick_out_tensor(k, 0))));
+    return draw_integers(k,
+                         (wick_random_range){0, wick_random_natural_range(wick_tensor_dtype(wick_out_tensor(k, 0)))});
 }
-
-static wick_status *random_between(const wick_kernel_call *k, int64_t from, int64_t to) {
-    if (from >= to)
-        return WICK_HOST_ERROR(k->host, WICK_INVALID_ARGUMENT,
-                               "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
-                               (long long)from, (long long)to);
-    return draw_integers(k, (uint64_t)from, (uint64_t)to - (uint64_t)from);
-}
-
-/* random_.from(self, from, to?): without `to`, all that the dtype holds */
 static wick_status *random_from(const wick_kernel_call *k) {
-    int64_t from = k->values[1].as.i;
-    uint64_t end = natural_range(wick_tensor_dtype(wick_out_tensor(k, 0)));
-    if (!wick_value_is_none(&k->values[2])) return random_between(k, from, k->values[2].as.i);
-    return draw_integers(k, (uint64_t)from, end - (uint64_t)from);
+    wick_random_range r;
+    WICK_TRY(wick_random_from(k, &r));
+    return draw_integers(k, r);
 }
-
-/* random_.to(self, to) */
-static wick_status *random_to(const wick_kernel_call *k) { return random_between(k, 0, k->values[1].as.i); }
+static wick_status *random_to(const wick_kernel_call *k) {
+    wick_random_range r;
+    WICK_TRY(wick_random_to(k, &r));
+    return draw_integers(k, r);
+}
 
 /* ---- by probabilities, one an element ---- */
 typedef struct chance_job chance_job;
@@ -334,12 +301,8 @@ static wick_status *bernoulli_of_tensor(const wick_kernel_call *k) {
 /* native_dropout(input, p, train?) -> (output, mask) */
 static wick_status *native_dropout(const wick_kernel_call *k) {
     const wick_tensor *operands[] = {wick_out_tensor(k, 0), wick_out_tensor(k, 1), wick_arg_tensor(k, 0)};
-    double p = wick_value_as_double(&k->values[1]);
-    bool train = wick_value_is_none(&k->values[2]) || k->values[2].as.i;
-    if (!(p >= 0 && p <= 1))
-        return WICK_HOST_ERROR(k->host, WICK_INVALID_ARGUMENT,
-                               "dropout probability has to be between 0 and 1, but got %g", p);
-    chance_job job = {.decide = decide_kept, .dropout = true, .keep = train ? 1 - p : 1};
+    chance_job job = {.decide = decide_kept, .dropout = true};
+    WICK_TRY(wick_random_keep(k, &job.keep));
     job.scale = job.keep == 0 ? 0 : 1 / job.keep;
     return run_chances(k, &job, operands, 3);
 }
@@ -466,17 +429,16 @@ static wick_status *randperm(const wick_kernel_call *k) {
     return NULL;
 }
 
-#define BIT(name) WICK_DTYPE_BIT(WICK_##name)
-#define REALS (BIT(F16) | BIT(BF16) | BIT(F32) | BIT(F64))
+#define REALS WICK_DTYPES_FLOAT
 #define FLAGS WICK_KERNEL_DETERMINISTIC
 static const wick_kernel_row rows[] = {
-    CPU_ROW("uniform_", draw, &uniform, REALS, FLAGS),
-    CPU_ROW("normal_", draw, &normal, REALS, FLAGS),
-    CPU_ROW("log_normal_", draw, &log_normal, REALS, FLAGS),
-    CPU_ROW("cauchy_", draw, &cauchy, REALS, FLAGS),
-    CPU_ROW("exponential_", draw, &exponential, REALS, FLAGS),
-    CPU_ROW("geometric_", draw, &geometric, 0, FLAGS),
-    CPU_ROW("bernoulli_.float", draw, &bernoulli, 0, FLAGS),
+    CPU_ROW("uniform_", draw, &makers[WICK_RANDOM_UNIFORM], REALS, FLAGS),
+    CPU_ROW("normal_", draw, &makers[WICK_RANDOM_NORMAL], REALS, FLAGS),
+    CPU_ROW("log_normal_", draw, &makers[WICK_RANDOM_LOG_NORMAL], REALS, FLAGS),
+    CPU_ROW("cauchy_", draw, &makers[WICK_RANDOM_CAUCHY], REALS, FLAGS),
+    CPU_ROW("exponential_", draw, &makers[WICK_RANDOM_EXPONENTIAL], REALS, FLAGS),
+    CPU_ROW("geometric_", draw, &makers[WICK_RANDOM_GEOMETRIC], 0, FLAGS),
+    CPU_ROW("bernoulli_.float", draw, &makers[WICK_RANDOM_BERNOULLI], 0, FLAGS),
     CPU_ROW("bernoulli_.Tensor", bernoulli_of_tensor, NULL, 0, FLAGS),
     CPU_ROW("bernoulli", bernoulli_of_self, NULL, REALS, FLAGS),
     CPU_ROW("poisson", poisson, NULL, REALS, FLAGS),

@@ -64,7 +64,7 @@ static wick_status *run_fold(const wick_kernel_call *call, const fold_op *op, do
     bool nothing = op->empty_is_none && dims->tag == WICK_TAG_I64_LIST && dims->count == 0;
     acc_kind acc = op->truth ? ACC_I64 : acc_of(wick_tensor_dtype(out));
     reduction r;
-    reduce_shape_init(&r.shape, in, nothing ? 0 : reduce_mask(dims, in->ndim), out, NULL, REDUCE_ANY_ORDER);
+    reduce_shape_init(&r.shape, in, nothing ? 0 : wick_reduced_dims(dims, in->ndim), out, NULL, WICK_REDUCE_ANY_ORDER);
     r.fold = op->fold[acc];
     r.map = op->map ? op->map[acc] : NULL;
     r.finish = op->finish ? op->finish[acc] : NULL;

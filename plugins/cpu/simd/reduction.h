@@ -5,6 +5,7 @@
 #define WICK_CPU_REDUCTION_H
 
 #include <cpu.h>
+#include <wick/sdk/shape.h>
 
 typedef struct acc_c64 {
     float re, im;
@@ -92,10 +93,7 @@ extern const fold_kernel *const fold_sum[ACC_COUNT], *const fold_prod[ACC_COUNT]
                                                                                       *const fold_min[ACC_COUNT];
 
 /* ---- geometry ---- */
-typedef struct reduce_dim {
-    int64_t size, in; /* strides are in elements */
-    int64_t out[2];
-} reduce_dim;
+typedef wick_reduce_dim reduce_dim;
 
 /* The dimensions of a reduction, outermost first, coalesced; reduced_count elements go into each of kept_count
  * results. The innermost kept dimension is `column` (of size 1 if there is none), the others are `kept`. With `columns`
@@ -109,25 +107,9 @@ typedef struct reduce_shape {
     reduce_dim kept[WICK_MAX_DIMS], reduced[WICK_MAX_DIMS];
 } reduce_shape;
 
-typedef enum reduce_kind {
-    REDUCE_ANY_ORDER,
-    REDUCE_IN_ORDER,   /* reduced elements keep their logical order */
-    REDUCE_ELEMENTWISE /* the results are as large as the input: reduced dimensions have their strides too */
-} reduce_kind;
-
-/* Bit i: dimension i is reduced. None and the empty list mean all. */
-static inline uint64_t reduce_mask(const wick_value *dims, int ndim) {
-    uint64_t mask = 0;
-    if (dims->tag == WICK_TAG_I64) mask = 1ull << (dims->as.i < 0 ? dims->as.i + (ndim ? ndim : 1) : dims->as.i);
-    if (dims->tag == WICK_TAG_I64_LIST)
-        for (uint32_t i = 0; i < dims->count; ++i)
-            mask |= 1ull << (dims->as.ints[i] < 0 ? dims->as.ints[i] + (ndim ? ndim : 1) : dims->as.ints[i]);
-    return mask ? mask : ~0ull;
-}
-
 /* out0 and out1 are the results, with or without the reduced dimensions; out1 may be NULL. */
 void reduce_shape_init(reduce_shape *s, const wick_tensor *in, uint64_t mask, const wick_tensor *out0,
-                       const wick_tensor *out1, reduce_kind kind);
+                       const wick_tensor *out1, wick_reduce_kind kind);
 /* Offsets of the flat index over the first n of `dims`; returns the input's. `out` may be NULL. */
 int64_t reduce_at(const reduce_dim *dims, int n, int64_t flat, int64_t out[2]);
 

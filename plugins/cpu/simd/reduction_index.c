@@ -168,7 +168,7 @@ static wick_status *index_call(const wick_kernel_call *call) {
     if (acc >= ACC_C64 || !acc_operand_init(&job.x, acc, x) || (values && !acc_operand_init(&job.values, acc, values)))
         return WICK_HOST_ERROR(call->host, WICK_UNSUPPORTED, "complex numbers and this dtype have no order");
     reduce_shape *s = &job.shape;
-    reduce_shape_init(s, x, reduce_mask(&call->values[1], x->ndim), indices, values, REDUCE_IN_ORDER);
+    reduce_shape_init(s, x, wick_reduced_dims(&call->values[1], x->ndim), indices, values, WICK_REDUCE_IN_ORDER);
     if (s->kept_count == 0) return NULL;
     job.kernel = &op->kernels[acc], job.fold = op->folds[acc], job.acc_size = acc_bytes[acc];
     job.indices = wick_data(indices);

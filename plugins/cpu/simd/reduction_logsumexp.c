@@ -108,15 +108,14 @@ static wick_status *logsumexp_call(const wick_kernel_call *call) {
         return WICK_HOST_ERROR(call->host, WICK_UNSUPPORTED, "logsumexp has no kernel for these dtypes");
     job.x.data = wick_data(x), job.x.size = (uint8_t)wick_dtype_bytes(wick_tensor_dtype(x));
     reduce_shape *s = &job.shape;
-    reduce_shape_init(s, x, reduce_mask(&call->values[1], x->ndim), y, NULL, REDUCE_ANY_ORDER);
+    reduce_shape_init(s, x, wick_reduced_dims(&call->values[1], x->ndim), y, NULL, WICK_REDUCE_ANY_ORDER);
     reduce_split(s, COLUMNS, 1);
     int64_t grain = CPU_GRAIN / 4 * s->tasks / reduce_max(1, x->numel);
     cpu_parallel_for(cpu_of(call), s->tasks, reduce_max(1, grain), exp_units, &job);
     return NULL;
 }
 
-#define REAL_DTYPES \
-    (WICK_DTYPE_BIT(WICK_F16) | WICK_DTYPE_BIT(WICK_BF16) | WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64))
+#define REAL_DTYPES WICK_DTYPES_FLOAT
 static const wick_kernel_row rows[] = {
     CPU_ROW("logsumexp", logsumexp_call, NULL, REAL_DTYPES, WICK_KERNEL_DETERMINISTIC | WICK_KERNEL_FUSED_CAST),
 };

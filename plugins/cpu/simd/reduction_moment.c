@@ -135,7 +135,8 @@ static wick_status *plan(const wick_kernel_call *call, moment_job *job, const wi
     reduce_shape *s = &job->shape;
     wick_dtype d = wick_tensor_dtype(x);
     job->parts = 1;
-    reduce_shape_init(s, x, reduce_mask(&call->values[1], x->ndim), job->spread, job->mean, REDUCE_ANY_ORDER);
+    reduce_shape_init(s, x, wick_reduced_dims(&call->values[1], x->ndim), job->spread, job->mean,
+                      WICK_REDUCE_ANY_ORDER);
     if (wick_dtype_is_complex(d)) {
         d = d == WICK_C64 ? WICK_F32 : WICK_F64, job->parts = 2;
         double_strides(s->kept, s->nkept), double_strides(s->reduced, s->nreduced), double_strides(&s->column, 1);

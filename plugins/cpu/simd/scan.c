@@ -151,7 +151,7 @@ static wick_status *scan_call(const wick_kernel_call *call) {
     const scan_op *op = call->data;
     const wick_tensor *x = wick_arg_tensor(call, 0), *y = wick_out_tensor(call, 0);
     const wick_tensor *places = op->places ? wick_out_tensor(call, 1) : NULL;
-    int64_t dim = call->values[1].as.i < 0 ? call->values[1].as.i + x->ndim : call->values[1].as.i;
+    const int dim = wick_dim_of(&call->values[1], x->ndim);
     acc_kind acc = wide[acc_of(wick_tensor_dtype(y))];
     scan_job job = {.kernel = &op->kernels[acc], .places = places ? wick_data(places) : NULL};
     if (!job.kernel->scan || !(job.x.load = acc_loader(acc, wick_tensor_dtype(x))) || !acc_operand_init(&job.y, acc, y))
@@ -160,7 +160,7 @@ static wick_status *scan_call(const wick_kernel_call *call) {
     job.x = (acc_operand){(char *)wick_data(x), job.x.load, NULL, (uint8_t)wick_dtype_bytes(wick_tensor_dtype(x)),
                           acc_is_native(acc, wick_tensor_dtype(x))};
     reduce_shape *s = &job.shape;
-    reduce_shape_init(s, x, reduce_mask(&call->values[1], x->ndim), y, places, REDUCE_ELEMENTWISE);
+    reduce_shape_init(s, x, wick_reduced_dims(&call->values[1], x->ndim), y, places, WICK_REDUCE_ELEMENTWISE);
     job.n = s->reduced_count;
     job.in_stride = x->ndim ? x->strides[dim] : 1, job.out_stride = x->ndim ? y->strides[dim] : 1;
     job.place_stride = x->ndim && places ? places->strides[dim] : 1;

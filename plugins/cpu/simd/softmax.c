@@ -35,7 +35,7 @@ static wick_status *run_softmax(const wick_kernel_call *call, const wick_tensor 
                                 int dim_arg, bool log, bool safe) {
     const wick_tensor *out = wick_out_tensor(call, 0);
     const wick_value *dim_value = &call->values[dim_arg];
-    int64_t dim = dim_value->as.i < 0 ? dim_value->as.i + in->ndim : dim_value->as.i;
+    const int dim = wick_dim_of(dim_value, in->ndim);
     acc_kind acc =
         acc_of(wick_tensor_dtype(in)) == ACC_F64 || acc_of(wick_tensor_dtype(out)) == ACC_F64 ? ACC_F64 : ACC_F32;
     softmax_job job = {.log = log, .safe = safe};
@@ -44,7 +44,7 @@ static wick_status *run_softmax(const wick_kernel_call *call, const wick_tensor 
         return WICK_HOST_ERROR(call->host, WICK_UNSUPPORTED, "softmax has no kernel for these dtypes");
     if (out->numel == 0) return NULL;
     reduce_shape *s = &job.shape;
-    reduce_shape_init(s, in, reduce_mask(dim_value, in->ndim), out, other, REDUCE_ELEMENTWISE);
+    reduce_shape_init(s, in, wick_reduced_dims(dim_value, in->ndim), out, other, WICK_REDUCE_ELEMENTWISE);
     job.n = s->reduced_count;
     job.in_stride = in->ndim ? in->strides[dim] : 1;
     job.out_stride = in->ndim ? out->strides[dim] : 1;

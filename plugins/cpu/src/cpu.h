@@ -43,8 +43,7 @@ typedef struct cpu_kernel_table {
 #endif
 
 /* One row of a table: name, function, data, dtypes, flags. */
-#define CPU_ROW(schema, fn, data, dtypes, flags) \
-    { sizeof(wick_kernel_row), (flags), (schema), (fn), (data), (dtypes), 0 }
+#define CPU_ROW(schema, fn, data, dtypes, flags) WICK_KERNEL_ROW_WITH(schema, fn, data, dtypes, flags)
 #define CPU_TABLE(rows) \
     { (rows), sizeof(rows) / sizeof((rows)[0]) }
 

@@ -2,6 +2,8 @@
 #include "../device/args_batch_norm.h"
 #include "reduce.h"
 
+#include <wick/sdk/arguments.h>
+
 #define THREADS 256
 #define FLAGS (WICK_KERNEL_CONTIGUOUS | WICK_KERNEL_DETERMINISTIC | WICK_KERNEL_CAPTURE_SAFE)
 #define BUT_CHANNELS (~UINT64_C(2)) /* reduced: all dimensions but the second */
@@ -74,19 +76,11 @@ static wick_status *apply(const batch_norm_job *job) {
 }
 
 /* ---- forward ---- */
-/* Where a variant of the operator has its arguments; 0: it has none. */
-typedef struct batch_norm_args {
-    uint8_t running_mean, running_var, training, momentum, eps;
-    bool always_training;
-} batch_norm_args;
-
-static wick_status *statistics(const batch_norm_job *job, const batch_norm_args *at) {
+static wick_status *statistics(const batch_norm_job *job, const wick_batch_norm_call *b) {
     const wick_kernel_call *call = job->call;
-    gpu_reduction r = {.args = {.finish = GPU_FINISH_BATCH, .param = job->eps}};
-    r.args.momentum = wick_value_as_double(&call->values[at->momentum]);
-    const uint8_t running[2] = {at->running_mean, at->running_var};
+    gpu_reduction r = {.args = {.finish = GPU_FINISH_BATCH, .param = b->eps, .momentum = b->momentum}};
     for (int i = 0; i < 2; ++i) {
-        vector v = vector_of(running[i] ? wick_arg_tensor(call, running[i]) : NULL);
+        vector v = vector_of(i ? b->running_var : b->running_mean);
         r.args.running[i] = v.data, r.args.running_dtypes[i] = v.dtype;
     }
     r.kernels = gpu_moment_kernels((wick_dtype)job->x->dtype);
@@ -103,23 +97,20 @@ static wick_status *check(const wick_kernel_call *call, const wick_tensor *const
 }
 
 static wick_status *forward(const wick_kernel_call *call) {
-    const batch_norm_args *at = call->data;
-    const wick_value *v = call->values;
-    const bool training = at->always_training || (at->training && v[at->training].as.i);
+    const wick_batch_norm_call b = wick_batch_norm_read(call, call->data);
     batch_norm_job job = {.call = call,
-                          .x = wick_arg_tensor(call, 0),
+                          .x = b.input,
                           .y = wick_out_tensor(call, 0),
-                          .weight = vector_of(wick_arg_tensor(call, 1)),
-                          .bias = vector_of(wick_arg_tensor(call, 2)),
-                          .eps = wick_value_as_double(&v[at->eps])};
-    WICK_TRY(check(call, (const wick_tensor *[]){job.x, wick_arg_tensor(call, 1), wick_arg_tensor(call, 2)}, 3));
+                          .weight = vector_of(b.weight),
+                          .bias = vector_of(b.bias),
+                          .eps = b.eps};
+    WICK_TRY(check(call, (const wick_tensor *[]){b.input, b.weight, b.bias}, 3));
     if (!job.x->numel) return NULL;
-    if (training) {
-        WICK_TRY(statistics(&job, at));
+    if (b.training) {
+        WICK_TRY(statistics(&job, &b));
         job.mean = vector_of(wick_out_tensor(call, 1)), job.invstd = vector_of(wick_out_tensor(call, 2));
     } else {
-        job.mean = vector_of(at->running_mean ? wick_arg_tensor(call, at->running_mean) : NULL);
-        job.invstd = vector_of(at->running_var ? wick_arg_tensor(call, at->running_var) : NULL);
+        job.mean = vector_of(b.running_mean), job.invstd = vector_of(b.running_var);
         job.is_variance = true;
     }
     return apply(&job);
@@ -166,21 +157,9 @@ static wick_status *backward(const wick_kernel_call *call) {
     return job.y && job.x->numel ? apply(&job) : NULL;
 }
 
-static const batch_norm_args with_running = {
-    .running_mean = 3, .running_var = 4, .training = 5, .momentum = 6, .eps = 7};
-static const batch_norm_args without_running = {.training = 3, .momentum = 4, .eps = 5};
-static const batch_norm_args inference = {.running_mean = 3, .running_var = 4, .momentum = 5, .eps = 6};
-static const batch_norm_args with_update = {
-    .running_mean = 3, .running_var = 4, .momentum = 5, .eps = 6, .always_training = true};
-
-#define ROW(schema, fn, data) \
-    { sizeof(wick_kernel_row), FLAGS, schema, fn, data, 0, 0 }
+#define FORWARD(schema, ...) \
+    WICK_KERNEL_ROW_WITH(schema, forward, (&(const wick_batch_norm_form){__VA_ARGS__}), 0, FLAGS),
 static const wick_kernel_row rows[] = {
-    ROW("native_batch_norm", forward, &with_running),
-    ROW("_native_batch_norm_legit", forward, &with_running),
-    ROW("_native_batch_norm_legit.no_stats", forward, &without_running),
-    ROW("_native_batch_norm_legit_no_training", forward, &inference),
-    ROW("_batch_norm_with_update", forward, &with_update),
-    ROW("native_batch_norm_backward", backward, NULL),
+    WICK_BATCH_NORMS(FORWARD) WICK_KERNEL_ROW("native_batch_norm_backward", backward, 0, FLAGS),
 };
 const gpu_table gpu_batch_norm_table = GPU_TABLE(rows);

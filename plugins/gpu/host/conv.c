@@ -4,6 +4,8 @@
 #include "element.h"
 #include "gemm.h"
 
+#include <wick/sdk/shape.h>
+
 #define THREADS 256
 #define FLAGS (WICK_KERNEL_CONTIGUOUS | WICK_KERNEL_DETERMINISTIC | WICK_KERNEL_CAPTURE_SAFE)
 #define COLUMN_BYTES (INT64_C(256) << 20) /* of scratch memory; a batch is taken in parts that fit */
@@ -15,15 +17,12 @@ typedef struct conv_shape {
     wick_dtype dtype;
     int64_t batch, groups;
     int64_t channels, maps; /* of a group */
-    int64_t in[3], out[3], kernel[3];
-    int32_t stride[3], padding[3], dilation[3];
+    wick_windows space;
     int64_t pixels, outputs, taps; /* products of in, out and kernel */
     bool is_plain;                 /* columns are images: a kernel of one tap without strides and padding */
 } conv_shape;
 
-static int32_t entry(const wick_value *list, int d) { return (int32_t)list->as.ints[list->count == 1 ? 0 : d]; }
-
-/* `v`: stride, padding, dilation, transposed, output_padding, groups. */
+/* `v`: from stride on. */
 static wick_status *shape_of(const wick_kernel_call *call, const wick_tensor *image, const wick_tensor *map,
                              const wick_tensor *weight, const wick_value *v, conv_shape *s) {
     const int ndim = weight->ndim - 2;
@@ -33,21 +32,18 @@ static wick_status *shape_of(const wick_kernel_call *call, const wick_tensor *im
     *s = (conv_shape){.call = call,
                       .dtype = (wick_dtype)weight->dtype,
                       .batch = image->sizes[0],
-                      .groups = v[5].as.i,
+                      .groups = v[WICK_CONV_GROUPS].as.i,
                       .channels = weight->sizes[1],
-                      .maps = weight->sizes[0] / v[5].as.i,
+                      .maps = weight->sizes[0] / v[WICK_CONV_GROUPS].as.i,
                       .pixels = 1,
                       .outputs = 1,
                       .taps = 1,
                       .is_plain = true};
+    wick_windows *w = &s->space;
+    wick_windows_convolution(v, image, map, weight, w);
     for (int d = 0; d < 3; ++d) {
-        const int i = d - (3 - ndim);
-        s->in[d] = i < 0 ? 1 : image->sizes[i + 2], s->out[d] = i < 0 ? 1 : map->sizes[i + 2];
-        s->kernel[d] = i < 0 ? 1 : weight->sizes[i + 2];
-        s->stride[d] = i < 0 ? 1 : entry(&v[0], i), s->padding[d] = i < 0 ? 0 : entry(&v[1], i);
-        s->dilation[d] = i < 0 ? 1 : entry(&v[2], i);
-        s->pixels *= s->in[d], s->outputs *= s->out[d], s->taps *= s->kernel[d];
-        s->is_plain = s->is_plain && s->kernel[d] == 1 && s->stride[d] == 1 && !s->padding[d] && s->in[d] == s->out[d];
+        s->pixels *= w->in[d], s->outputs *= w->out[d], s->taps *= w->kernel[d];
+        s->is_plain = s->is_plain && w->kernel[d] == 1 && w->stride[d] == 1 && !w->padding[d] && w->in[d] == w->out[d];
     }
     return NULL;
 }
@@ -71,13 +67,15 @@ static wick_status *part_of(const conv_shape *s, int64_t *out) {
 static gpu_divider divider_of(int64_t size) { return gpu_divider_of(size < 1 ? 1 : (uint32_t)size); }
 
 static gpu_conv_args args_of(const conv_shape *s, int64_t images) {
+    const wick_windows *w = &s->space;
     gpu_conv_args a = {.dtype = (int32_t)s->dtype,
                        .bytes = (int32_t)wick_dtype_bytes(s->dtype),
                        .images = divider_of(images),
                        .channels = divider_of(s->groups * s->channels)};
     for (int d = 0; d < 3; ++d) {
-        a.in[d] = divider_of(s->in[d]), a.out[d] = divider_of(s->out[d]), a.kernel[d] = divider_of(s->kernel[d]);
-        a.stride[d] = s->stride[d], a.padding[d] = s->padding[d], a.dilation[d] = s->dilation[d];
+        a.in[d] = divider_of(w->in[d]), a.out[d] = divider_of(w->out[d]), a.kernel[d] = divider_of(w->kernel[d]);
+        a.stride[d] = (int32_t)w->stride[d], a.padding[d] = (int32_t)w->padding[d];
+        a.dilation[d] = (int32_t)w->dilation[d];
     }
     return a;
 }
@@ -344,9 +342,9 @@ static void *data_or_null(const wick_tensor *t) { return t ? gpu_data(t) : NULL;
 /* (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups) */
 static wick_status *convolution(const wick_kernel_call *call) {
     const wick_tensor *x = wick_arg_tensor(call, 0), *w = wick_arg_tensor(call, 1), *y = wick_out_tensor(call, 0);
-    const bool transposed = call->values[6].as.i != 0;
+    const bool transposed = call->values[WICK_CONV_FIRST + WICK_CONV_TRANSPOSED].as.i != 0;
     conv_shape s;
-    WICK_TRY(shape_of(call, transposed ? y : x, transposed ? x : y, w, &call->values[3], &s));
+    WICK_TRY(shape_of(call, transposed ? y : x, transposed ? x : y, w, &call->values[WICK_CONV_FIRST], &s));
     const conv_operands o = {.image = gpu_data(transposed ? y : x),
                              .map = gpu_data(transposed ? x : y),
                              .weight = gpu_data(w),
@@ -382,9 +380,9 @@ static wick_status *bias_gradient(const wick_kernel_call *call, const wick_tenso
 static wick_status *convolution_backward(const wick_kernel_call *call) {
     const wick_tensor *dy = wick_arg_tensor(call, 0), *x = wick_arg_tensor(call, 1), *w = wick_arg_tensor(call, 2);
     const wick_tensor *dx = wick_out_tensor(call, 0), *dw = wick_out_tensor(call, 1), *db = wick_out_tensor(call, 2);
-    const bool transposed = call->values[7].as.i != 0;
+    const bool transposed = call->values[WICK_CONV_BACKWARD_FIRST + WICK_CONV_TRANSPOSED].as.i != 0;
     conv_shape s;
-    WICK_TRY(shape_of(call, transposed ? dy : x, transposed ? x : dy, w, &call->values[4], &s));
+    WICK_TRY(shape_of(call, transposed ? dy : x, transposed ? x : dy, w, &call->values[WICK_CONV_BACKWARD_FIRST], &s));
     if (dx) {
         const conv_operands o = {
             .image = gpu_data(transposed ? dy : dx), .map = gpu_data(transposed ? dx : dy), .weight = gpu_data(w)};

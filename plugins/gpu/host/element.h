@@ -4,11 +4,8 @@
 
 #include "gpu.h"
 
-#define GPU_REALS \
-    (WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64) | WICK_DTYPE_BIT(WICK_F16) | WICK_DTYPE_BIT(WICK_BF16))
-#define GPU_WHOLES                                                                                             \
-    (WICK_DTYPE_BIT(WICK_U8) | WICK_DTYPE_BIT(WICK_I8) | WICK_DTYPE_BIT(WICK_I16) | WICK_DTYPE_BIT(WICK_I32) | \
-     WICK_DTYPE_BIT(WICK_I64) | WICK_DTYPE_BIT(WICK_BOOL))
+#define GPU_REALS WICK_DTYPES_FLOAT
+#define GPU_WHOLES (WICK_DTYPES_INT | WICK_DTYPE_BIT(WICK_BOOL))
 
 /* Can device code read and write elements of this dtype (GPU_DTYPES of device/gpu.h)? */
 static inline bool gpu_has_dtype(wick_dtype d) { return (WICK_DTYPE_BIT(d) & (GPU_REALS | GPU_WHOLES)) != 0; }
@@ -20,8 +17,5 @@ wick_status *gpu_refuse(const wick_kernel_call *call, wick_dtype dtype);
 bool gpu_element_of(const wick_value *number, wick_dtype dtype, void *out);
 /* Scratch memory for the call's kernels, as a device address. */
 wick_status *gpu_scratch(const wick_kernel_call *call, int64_t bytes, void **out);
-
-/* The numbers behind an optional bool argument list or dims list are the caller's; this is the dimension in [0, ndim). */
-static inline int gpu_dim(int64_t dim, int ndim) { return (int)(dim < 0 ? dim + (ndim ? ndim : 1) : dim); }
 
 #endif

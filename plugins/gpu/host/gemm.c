@@ -98,10 +98,7 @@ static wick_status *multiply_add(const wick_kernel_call *call) {
     return gpu_gemm_run(call, &g);
 }
 
-#define NUMBERS                                                                                                   \
-    (WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64) | WICK_DTYPE_BIT(WICK_F16) | WICK_DTYPE_BIT(WICK_BF16) | \
-     WICK_DTYPE_BIT(WICK_U8) | WICK_DTYPE_BIT(WICK_I8) | WICK_DTYPE_BIT(WICK_I16) | WICK_DTYPE_BIT(WICK_I32) |    \
-     WICK_DTYPE_BIT(WICK_I64))
+#define NUMBERS (WICK_DTYPES_FLOAT | WICK_DTYPES_INT)
 #define FLAGS (WICK_KERNEL_DETERMINISTIC | WICK_KERNEL_CAPTURE_SAFE)
 
 static const wick_kernel_row rows[] = {

@@ -3,6 +3,8 @@
 
 #include "element.h"
 
+#include <wick/sdk/shape.h>
+
 #define THREADS 256
 #define FLAGS WICK_KERNEL_CAPTURE_SAFE
 #define READ_FLAGS (FLAGS | WICK_KERNEL_DETERMINISTIC)
@@ -100,37 +102,6 @@ int64_t gpu_common_divisor(int64_t a, int64_t b) {
 }
 
 /* ---- several index tensors ---- */
-/* The shape that they broadcast to, and where it goes in the result. */
-typedef struct selection {
-    wick_tensor *const *tensors;
-    int slots, count, first; /* of the list, None included; tensors; the first tensor's slot */
-    int ndim, before;        /* before: dimensions of the result in front of the selected ones */
-    wick_dim sizes[WICK_MAX_DIMS];
-} selection;
-
-static void broadcast_into(selection *s, const wick_tensor *t) {
-    while (s->ndim < t->ndim) {
-        memmove(s->sizes + 1, s->sizes, (size_t)s->ndim++ * sizeof s->sizes[0]);
-        s->sizes[0] = 1;
-    }
-    for (int d = 0; d < t->ndim; ++d) {
-        wick_dim *size = &s->sizes[s->ndim - t->ndim + d];
-        if (*size == 1) *size = t->sizes[d];
-    }
-}
-
-static void selection_of(const wick_value *indices, selection *s) {
-    *s = (selection){.tensors = indices->as.tensors, .slots = (int)indices->count};
-    int last = -1;
-    for (int i = 0; i < s->slots; ++i) {
-        if (!s->tensors[i]) continue;
-        if (s->count++ == 0) s->first = i;
-        last = i;
-        broadcast_into(s, s->tensors[i]);
-    }
-    s->before = last - s->first + 1 == s->count ? s->first : 0;
-}
-
 typedef struct offsets_job {
     const wick_kernel_call *call;
     gpu_offsets_args args;
@@ -154,7 +125,7 @@ static void make_dense(gpu_view *v) {
 }
 
 /* `out` becomes an index of ready offsets in elements of the base; its memory is `offsets`. */
-static wick_status *combine(const wick_kernel_call *call, const wick_tensor *base, const selection *s,
+static wick_status *combine(const wick_kernel_call *call, const wick_tensor *base, const wick_selection *s,
                             wick_storage *storage, gpu_view *out) {
     static const wick_dim one = 1;
     const wick_tensor as_offsets = {.dtype = WICK_I64, .storage = storage};
@@ -193,17 +164,12 @@ static void add_dim(gpu_index_plan *plan, wick_dim size, wick_dim base_stride, w
     plan->view[GPU_INDEX].strides[d] = index_stride;
 }
 
-/* The base's unindexed dimensions in [begin, end), in order. */
-static void add_kept(gpu_index_plan *plan, const wick_tensor *base, const selection *s, int begin, int end) {
-    for (int d = begin; d < end; ++d)
-        if (d >= s->slots || !s->tensors[d]) add_dim(plan, base->sizes[d], base->strides[d], 0);
-}
-
 wick_status *gpu_index_tensors(const wick_kernel_call *call, gpu_index_plan *plan, const wick_tensor *base,
                                const wick_value *indices, const wick_tensor *dense, wick_storage *storage) {
-    selection s;
+    wick_selection s;
     gpu_view index;
-    selection_of(indices, &s);
+    int dims[WICK_MAX_DIMS];
+    wick_selection_of(indices, &s);
     plan->size = INT64_MAX, plan->stride = 1, plan->wrap = false, plan->grain = 0;
     for (int i = 0; i < s.slots; ++i)
         if (s.tensors[i]) plan->grain = gpu_common_divisor(plan->grain, base->strides[i]);
@@ -215,9 +181,13 @@ wick_status *gpu_index_tensors(const wick_kernel_call *call, gpu_index_plan *pla
     }
     plan->view[GPU_BASE].t = *base, plan->view[GPU_INDEX].t = index.t;
     bind(&plan->view[GPU_BASE], 0), bind(&plan->view[GPU_INDEX], 0);
-    add_kept(plan, base, &s, 0, s.before);
-    for (int d = 0; d < s.ndim; ++d) add_dim(plan, s.sizes[d], 0, index.strides[d]);
-    add_kept(plan, base, &s, s.before, base->ndim);
+    for (int i = 0, n = wick_selection_dims(&s, base->ndim, dims); i < n; ++i) {
+        const int kept = dims[i], chosen = -1 - kept;
+        if (kept >= 0)
+            add_dim(plan, base->sizes[kept], base->strides[kept], 0);
+        else
+            add_dim(plan, s.sizes[chosen], 0, index.strides[chosen]);
+    }
     if (!plan->view[GPU_BASE].t.ndim) add_dim(plan, 1, 0, 0);
     gpu_view_of(dense, &plan->view[GPU_DENSE]);
     gpu_view_expand(&plan->view[GPU_DENSE], plan->view[GPU_BASE].t.ndim, plan->view[GPU_BASE].sizes);
@@ -313,7 +283,7 @@ static wick_status *index_tensor(const wick_kernel_call *call) {
 /* index_select's positions lie along one dimension, gather's index has the output's shape. */
 static wick_status *read_along(const wick_kernel_call *call, bool spread) {
     const wick_tensor *self = wick_arg_tensor(call, 0), *result = wick_out_tensor(call, 0);
-    const int dim = gpu_dim(call->values[1].as.i, self->ndim);
+    const int dim = wick_dim_of(&call->values[1], self->ndim);
     gpu_index_plan plan = {.size = 0};
     gpu_view index, out;
     gpu_view_of(wick_arg_tensor(call, 2), &index);
@@ -342,7 +312,7 @@ static wick_status *embedding(const wick_kernel_call *call) {
 /* (self, dim, index, source or value) */
 static wick_status *write_along(const wick_kernel_call *call, bool spread, bool wrap) {
     const wick_tensor *out = wick_out_tensor(call, 0), *source = wick_arg_tensor(call, 3);
-    const int dim = gpu_dim(call->values[1].as.i, out->ndim);
+    const int dim = wick_dim_of(&call->values[1], out->ndim);
     gpu_index_plan plan = {.size = 0};
     gpu_view index, target;
     unsigned char item[16];

@@ -2,10 +2,16 @@
 #include "../device/args_loss.h"
 #include "element.h"
 
+#include <wick/sdk/arguments.h>
+
 #define THREADS 512
 #define BLOCK_TARGETS 4096 /* more than that, and there are several blocks */
 #define MOST_BLOCKS 512
 #define MOST_ROW_BLOCKS 4096 /* of cross entropy, whose sums one block joins */
+_Static_assert((int)GPU_LOSS_NONE == WICK_LOSS_NONE && (int)GPU_LOSS_MEAN == WICK_LOSS_MEAN &&
+                   (int)GPU_LOSS_SUM == WICK_LOSS_SUM,
+               "device code counts reductions as the schema does");
+
 #define FLAGS (WICK_KERNEL_CONTIGUOUS | WICK_KERNEL_DETERMINISTIC | WICK_KERNEL_CAPTURE_SAFE)
 
 /* `classes` is the tensor with the class dimension: self, or its gradient. */

@@ -2,6 +2,8 @@
 #include "../device/args_norm.h"
 #include "element.h"
 
+#include <wick/sdk/element.h>
+
 #define MOST_THREADS 1024
 #define BACKWARD_THREADS 512 /* of norm_backward_S */
 #define COLUMNS 32           /* of a block of norm_weight_parts_C and norm_weights_finish_C */
@@ -198,18 +200,13 @@ static wick_status *group_norm_backward(const wick_kernel_call *call) {
 }
 
 /* ---- root-mean-square norm ---- */
-/* The spacing of the dtype's numbers above 1. */
-static double epsilon_of(wick_dtype d) {
-    return d == WICK_F64 ? 0x1p-52 : d == WICK_F16 ? 0x1p-10 : d == WICK_BF16 ? 0x1p-7 : 0x1p-23;
-}
-
 /* (input, normalized_shape, weight, eps) */
 static wick_status *rms_norm(const wick_kernel_call *call) {
     const wick_tensor *x = wick_arg_tensor(call, 0), *w = wick_arg_tensor(call, 2);
     const wick_value *eps = &call->values[3];
     gpu_norm_args a = {.y = gpu_data(wick_out_tensor(call, 0))};
     WICK_TRY(check_dtypes(call, (const wick_tensor *[]){x, w}, 2));
-    a.eps = wick_value_is_none(eps) ? epsilon_of((wick_dtype)x->dtype) : wick_value_as_double(eps);
+    a.eps = wick_value_is_none(eps) ? wick_element_epsilon(x->dtype) : wick_value_as_double(eps);
     set_layer(&a, x, &call->values[1]);
     set_weights(&a, w, NULL);
     set_statistics(&a, NULL, wick_out_tensor(call, 1));

@@ -2,41 +2,12 @@
 #include "../device/args_optim.h"
 #include "element.h"
 
+#include <wick/sdk/arguments.h>
+
 #define THREADS 256
 #define FLAGS (WICK_KERNEL_DETERMINISTIC | WICK_KERNEL_CAPTURE_SAFE)
 
 _Static_assert(sizeof(gpu_optim_args) <= 4096, "kernel arguments are at most 4 KB");
-
-/* Arguments of the Adams, and of SGD. */
-enum {
-    SELF,
-    GRADS,
-    EXP_AVGS,
-    EXP_AVG_SQS,
-    MAX_EXP_AVG_SQS,
-    STEPS,
-    LR,
-    BETA1,
-    BETA2,
-    DECAY,
-    EPS,
-    AMSGRAD,
-    MAXIMIZE,
-    GRAD_SCALE,
-    FOUND_INF
-};
-enum {
-    SGD_BUFFERS = 2,
-    SGD_DECAY,
-    SGD_MOMENTUM,
-    SGD_LR,
-    SGD_DAMPENING,
-    SGD_NESTEROV,
-    SGD_MAXIMIZE,
-    SGD_FIRST,
-    SGD_GRAD_SCALE,
-    SGD_FOUND_INF
-};
 
 static double number(const wick_kernel_call *call, int i) { return call->values[i].as.f; }
 static bool flag(const wick_kernel_call *call, int i) { return call->values[i].as.i != 0; }
@@ -55,13 +26,13 @@ static void *data_of(const wick_kernel_call *call, int list, uint32_t i) {
 }
 
 static gpu_optim_item item_of(const wick_kernel_call *call, const optim_lists *lists, uint32_t i) {
-    return (gpu_optim_item){.param = data_of(call, SELF, i),
-                            .grad = data_of(call, GRADS, i),
+    return (gpu_optim_item){.param = data_of(call, WICK_OPTIM_SELF, i),
+                            .grad = data_of(call, WICK_OPTIM_GRADS, i),
                             .first = data_of(call, lists->first, i),
                             .second = data_of(call, lists->second, i),
                             .most = data_of(call, lists->most, i),
                             .step = data_of(call, lists->steps, i),
-                            .n = item(call, SELF, i)->numel};
+                            .n = item(call, WICK_OPTIM_SELF, i)->numel};
 }
 
 static wick_status *check_steps(const wick_kernel_call *call, int list) {
@@ -88,11 +59,11 @@ static wick_status *read_scales(const wick_kernel_call *call, gpu_optim_args *a,
 static wick_status *run_all(const wick_kernel_call *call, gpu_optim_args *a, const optim_lists *lists) {
     const wick_dtype dtype = (wick_dtype)call->compute_dtype;
     const int kernel = dtype == WICK_F64 ? 1 : dtype == WICK_F16 ? 2 : dtype == WICK_BF16 ? 3 : 0;
-    const uint32_t count = call->values[SELF].count;
+    const uint32_t count = call->values[WICK_OPTIM_SELF].count;
     uint32_t blocks = 0;
     WICK_TRY(check_steps(call, lists->steps));
     for (uint32_t i = 0; i < count; ++i) {
-        const int64_t own = (item(call, SELF, i)->numel + GPU_OPTIM_CHUNK - 1) / GPU_OPTIM_CHUNK;
+        const int64_t own = (item(call, WICK_OPTIM_SELF, i)->numel + GPU_OPTIM_CHUNK - 1) / GPU_OPTIM_CHUNK;
         if (own > INT32_MAX / 2)
             return WICK_HOST_ERROR(call->host, WICK_UNSUPPORTED, "%s: parameter %u is too large for device %s",
                                    call->host->op_name(call->op), i, gpu_of(call)->device_name);
@@ -110,39 +81,39 @@ static wick_status *run_all(const wick_kernel_call *call, gpu_optim_args *a, con
 
 /* ---- entries ---- */
 static wick_status *run_adam(const wick_kernel_call *call, bool decoupled) {
-    optim_lists lists = {.first = EXP_AVGS,
-                         .second = EXP_AVG_SQS,
-                         .most = flag(call, AMSGRAD) ? MAX_EXP_AVG_SQS : -1,
-                         .steps = STEPS,
+    optim_lists lists = {.first = WICK_ADAM_EXP_AVGS,
+                         .second = WICK_ADAM_EXP_AVG_SQS,
+                         .most = flag(call, WICK_ADAM_AMSGRAD) ? WICK_ADAM_MAX_EXP_AVG_SQS : -1,
+                         .steps = WICK_ADAM_STEPS,
                          .kernels = {GPU_adam_f32, GPU_adam_f64, GPU_adam_f16, GPU_adam_bf16}};
     gpu_optim_args a = {.decoupled = decoupled,
-                        .amsgrad = flag(call, AMSGRAD),
-                        .maximize = flag(call, MAXIMIZE),
-                        .lr = number(call, LR),
-                        .decay = number(call, DECAY),
-                        .eps = number(call, EPS),
-                        .beta1 = number(call, BETA1),
-                        .beta2 = number(call, BETA2)};
-    WICK_TRY(read_scales(call, &a, GRAD_SCALE, FOUND_INF));
+                        .amsgrad = flag(call, WICK_ADAM_AMSGRAD),
+                        .maximize = flag(call, WICK_ADAM_MAXIMIZE),
+                        .lr = number(call, WICK_ADAM_LR),
+                        .decay = number(call, WICK_ADAM_WEIGHT_DECAY),
+                        .eps = number(call, WICK_ADAM_EPS),
+                        .beta1 = number(call, WICK_ADAM_BETA1),
+                        .beta2 = number(call, WICK_ADAM_BETA2)};
+    WICK_TRY(read_scales(call, &a, WICK_ADAM_GRAD_SCALE, WICK_ADAM_FOUND_INF));
     return run_all(call, &a, &lists);
 }
 static wick_status *adam(const wick_kernel_call *call) { return run_adam(call, false); }
 static wick_status *adamw(const wick_kernel_call *call) { return run_adam(call, true); }
 
 static wick_status *sgd(const wick_kernel_call *call) {
-    optim_lists lists = {.first = number(call, SGD_MOMENTUM) != 0 ? SGD_BUFFERS : -1,
+    optim_lists lists = {.first = number(call, WICK_SGD_MOMENTUM) != 0 ? WICK_SGD_BUFFERS : -1,
                          .second = -1,
                          .most = -1,
                          .steps = -1,
                          .kernels = {GPU_sgd_f32, GPU_sgd_f64, GPU_sgd_f16, GPU_sgd_bf16}};
-    gpu_optim_args a = {.maximize = flag(call, SGD_MAXIMIZE),
-                        .nesterov = flag(call, SGD_NESTEROV),
-                        .is_first = flag(call, SGD_FIRST),
-                        .lr = number(call, SGD_LR),
-                        .decay = number(call, SGD_DECAY),
-                        .momentum = number(call, SGD_MOMENTUM),
-                        .dampening = number(call, SGD_DAMPENING)};
-    WICK_TRY(read_scales(call, &a, SGD_GRAD_SCALE, SGD_FOUND_INF));
+    gpu_optim_args a = {.maximize = flag(call, WICK_SGD_MAXIMIZE),
+                        .nesterov = flag(call, WICK_SGD_NESTEROV),
+                        .is_first = flag(call, WICK_SGD_IS_FIRST_STEP),
+                        .lr = number(call, WICK_SGD_LR),
+                        .decay = number(call, WICK_SGD_WEIGHT_DECAY),
+                        .momentum = number(call, WICK_SGD_MOMENTUM),
+                        .dampening = number(call, WICK_SGD_DAMPENING)};
+    WICK_TRY(read_scales(call, &a, WICK_SGD_GRAD_SCALE, WICK_SGD_FOUND_INF));
     return run_all(call, &a, &lists);
 }
 

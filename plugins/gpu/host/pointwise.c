@@ -1,9 +1,11 @@
 /* Elementwise calls: which kernel, how it is launched, and the table of rows. */
-#include "pointwise.h"
+#include "../device/pointwise_classes.h"
+#include "gpu.h"
 
 #include <wick/sdk/element.h>
 
-#include "../device/pointwise_classes.h"
+#define WICK_POINTWISE_COMMON
+#include <wick/sdk/pointwise.h>
 
 #define THREADS 256
 
@@ -16,7 +18,7 @@ typedef enum kind { KIND_T, KIND_B, KIND_R, KIND_N } kind;
 
 typedef struct expression {
     uint8_t inputs, scalars;
-    uint8_t kinds[GPU_OPERANDS];
+    uint8_t kinds[WICK_POINTWISE_OPERANDS];
     int16_t kernels[VARIANTS];
 } expression;
 
@@ -37,13 +39,12 @@ typedef struct expression {
 #define KERNELS_I(id) NO_REAL WHOLE(id)
 #define KERNELS_IB(id) NO_REAL WHOLE(id)
 
-#define WICK_POINTWISE_COMMON
-static const expression expressions[PW_COUNT] = {
-#define MAP1(id, schema, ns, set, O, A, ...) [PW_##id] = {1, ns, {KIND_##O, KIND_##A}, {KERNELS_##set(id)}},
+static const expression expressions[WICK_PW_COUNT] = {
+#define MAP1(id, schema, ns, set, O, A, ...) [WICK_PW_##id] = {1, ns, {KIND_##O, KIND_##A}, {KERNELS_##set(id)}},
 #define MAP2(id, schema, ns, set, O, A, B, ...) \
-    [PW_##id] = {2, ns, {KIND_##O, KIND_##A, KIND_##B}, {KERNELS_##set(id)}},
+    [WICK_PW_##id] = {2, ns, {KIND_##O, KIND_##A, KIND_##B}, {KERNELS_##set(id)}},
 #define MAP3(id, schema, ns, set, O, A, B, C, ...) \
-    [PW_##id] = {3, ns, {KIND_##O, KIND_##A, KIND_##B, KIND_##C}, {KERNELS_##set(id)}},
+    [WICK_PW_##id] = {3, ns, {KIND_##O, KIND_##A, KIND_##B, KIND_##C}, {KERNELS_##set(id)}},
 #define PART1(id, ...) MAP1(id, "", __VA_ARGS__)
 #define PART2(id, ...) MAP2(id, "", __VA_ARGS__)
 #define PART3(id, ...) MAP3(id, "", __VA_ARGS__)
@@ -52,7 +53,7 @@ static const expression expressions[PW_COUNT] = {
 
 /* ---- which one ---- */
 /* What the shape rule chose; for rows without casts, the dtype of the first operand of the compute class. */
-static wick_dtype dtype_of(const wick_kernel_call *call, const pw_eval *e, const expression *x) {
+static wick_dtype dtype_of(const wick_kernel_call *call, const wick_pointwise_eval *e, const expression *x) {
     wick_dtype dtype = (wick_dtype)call->compute_dtype;
     for (int i = 1; i <= x->inputs && dtype == WICK_DTYPE_NONE; ++i)
         if (x->kinds[i] == KIND_T) dtype = wick_tensor_dtype(e->operands[i]);
@@ -83,13 +84,13 @@ static wick_dtype dtype_of_kind(kind k, wick_dtype dtype) {
 static bool is_number(const wick_tensor *t) { return t->ndim == 0 && wick_data(t) != NULL; }
 
 /* Products and quotients take a number of more digits as it is; elsewhere it is rounded to the compute dtype first. */
-static bool rounds_number(pw_id id, kind k, wick_dtype compute) {
+static bool rounds_number(wick_pointwise_id id, kind k, wick_dtype compute) {
     if (k == KIND_B || k == KIND_N) return false;
-    return !wick_dtype_is_floating(compute) || (id != PW_mul && id != PW_div);
+    return !wick_dtype_is_floating(compute) || (id != WICK_PW_mul && id != WICK_PW_div);
 }
 
 /* Operand `i`, to `number` and `whole` of its input. */
-static void read_number(const pw_eval *e, const expression *x, int i, wick_dtype compute, double *number,
+static void read_number(const wick_pointwise_eval *e, const expression *x, int i, wick_dtype compute, double *number,
                         int64_t *whole) {
     wick_dtype dtype = (wick_dtype)e->operands[i]->dtype;
     const void *p = wick_data(e->operands[i]);
@@ -104,7 +105,7 @@ static void read_number(const pw_eval *e, const expression *x, int i, wick_dtype
 }
 
 /* 16-byte accesses need aligned addresses. */
-static bool is_dense(const pw_eval *e, const expression *x, wick_dtype dtype) {
+static bool is_dense(const wick_pointwise_eval *e, const expression *x, wick_dtype dtype) {
     for (int i = 0; i <= x->inputs; ++i) {
         const wick_tensor *t = e->operands[i];
         if (i && is_number(t)) continue;
@@ -117,7 +118,18 @@ static bool is_dense(const pw_eval *e, const expression *x, wick_dtype dtype) {
 }
 
 /* ---- launches ---- */
-static wick_status *run_dense(const wick_kernel_call *call, const pw_eval *e, const expression *x, wick_dtype dtype) {
+/* Scalars have the width that the host computes in: -1 is 255 beside U8. */
+static int64_t in_width_of(wick_dtype dtype, int64_t x) {
+    if (dtype == WICK_U8 || dtype == WICK_BOOL) return (uint8_t)x;
+    return dtype == WICK_I64 || wick_dtype_is_floating(dtype) ? x : (int32_t)x;
+}
+
+static void set_scalars(const wick_pointwise_eval *e, wick_dtype dtype, double *s, int64_t *si) {
+    for (int i = 0; i < GPU_SCALARS; ++i) s[i] = e->scalars[i].re, si[i] = in_width_of(dtype, e->scalars[i].i);
+}
+
+static wick_status *run_dense(const wick_kernel_call *call, const wick_pointwise_eval *e, const expression *x,
+                              wick_dtype dtype) {
     const int kernel = x->kernels[dense_variant(dtype)];
     const gpu_device *d = gpu_device_of(call);
     int64_t n = e->operands[0]->numel;
@@ -128,15 +140,14 @@ static wick_status *run_dense(const wick_kernel_call *call, const pw_eval *e, co
         else
             args.in[i] = gpu_data(e->operands[i + 1]);
     }
-    memcpy(args.s, e->s, sizeof args.s);
-    memcpy(args.si, e->si, sizeof args.si);
+    set_scalars(e, dtype, args.s, args.si);
     unsigned per_thread = 16 / (unsigned)wick_dtype_bytes((wick_dtype)e->operands[0]->dtype);
     return gpu_launch(call, (gpu_kernel)kernel, gpu_blocks(d, n, THREADS, per_thread, 32), THREADS, 0, &args);
 }
 
 typedef struct walk_job {
     const wick_kernel_call *call;
-    const pw_eval *e;
+    const wick_pointwise_eval *e;
     const expression *x;
     int kernel;
     wick_dtype dtype;
@@ -144,7 +155,7 @@ typedef struct walk_job {
 
 static wick_status *run_walk(void *user, const gpu_walk *walk, uint32_t n, const int64_t *offsets) {
     const walk_job *job = user;
-    const pw_eval *e = job->e;
+    const wick_pointwise_eval *e = job->e;
     gpu_walk_args args = {.n = n, .walk = *walk};
     for (int i = 0; i <= job->x->inputs; ++i) {
         const wick_tensor *t = e->operands[i];
@@ -154,24 +165,15 @@ static wick_status *run_walk(void *user, const gpu_walk *walk, uint32_t n, const
             args.data[i] = (char *)gpu_data(t) + offsets[i];
         args.dtypes[i] = t->dtype;
     }
-    memcpy(args.s, e->s, sizeof args.s);
-    memcpy(args.si, e->si, sizeof args.si);
+    set_scalars(e, job->dtype, args.s, args.si);
     unsigned blocks = gpu_blocks(gpu_device_of(job->call), n, THREADS, 4, 32);
     return gpu_launch(job->call, (gpu_kernel)job->kernel, blocks, THREADS, 0, &args);
 }
 
-/* Scalars have the width that the host computes in: -1 is 255 beside U8. */
-static int64_t in_width_of(wick_dtype dtype, int64_t x) {
-    if (dtype == WICK_U8 || dtype == WICK_BOOL) return (uint8_t)x;
-    return dtype == WICK_I64 ? x : (int32_t)x;
-}
-
-wick_status *pw_run(const wick_kernel_call *call, const pw_eval *given) {
-    const expression *x = &expressions[given->id];
-    wick_dtype dtype = dtype_of(call, given, x);
-    pw_eval copy = *given, *e = &copy;
-    for (size_t i = 0; i < sizeof copy.si / sizeof *copy.si && !wick_dtype_is_floating(dtype); ++i)
-        copy.si[i] = in_width_of(dtype, copy.si[i]);
+/* UNSUPPORTED if the expression has no kernel for the call's dtype. */
+static wick_status *run(const wick_kernel_call *call, const wick_pointwise_eval *e) {
+    const expression *x = &expressions[e->id];
+    wick_dtype dtype = dtype_of(call, e, x);
     int dense = dense_variant(dtype), kernel = x->kernels[walk_variant(dtype)];
     if (kernel == NO_KERNEL)
         return WICK_HOST_ERROR(call->host, WICK_UNSUPPORTED, "%s is not implemented for dtype %u on device %s",
@@ -183,28 +185,29 @@ wick_status *pw_run(const wick_kernel_call *call, const pw_eval *given) {
 }
 
 /* ---- rows ---- */
-static const pw_id ids[PW_COUNT] = {
-#define MAP1(id, ...) [PW_##id] = PW_##id,
-#define MAP2(id, ...) [PW_##id] = PW_##id,
-#define MAP3(id, ...) [PW_##id] = PW_##id,
+static const wick_pointwise_id ids[WICK_PW_COUNT] = {
+#define MAP1(id, ...) [WICK_PW_##id] = WICK_PW_##id,
+#define MAP2(id, ...) [WICK_PW_##id] = WICK_PW_##id,
+#define MAP3(id, ...) [WICK_PW_##id] = WICK_PW_##id,
 #include <wick/sdk/pointwise.inc>
 };
 
 /* The tensors come first, the scalars behind them. */
 static wick_status *run_row(const wick_kernel_call *call) {
-    pw_eval e = {.id = *(const pw_id *)call->data};
+    wick_pointwise_eval e = {.id = *(const wick_pointwise_id *)call->data};
     const expression *x = &expressions[e.id];
     e.operands[0] = wick_out_tensor(call, 0);
     for (int i = 0; i < x->inputs; ++i) e.operands[i + 1] = wick_arg_tensor(call, i);
-    for (int i = 0; i < x->scalars; ++i) pw_set_scalar(&e, i, &call->values[x->inputs + i]);
-    return pw_run(call, &e);
+    for (int i = 0; i < x->scalars; ++i) e.scalars[i] = wick_pointwise_scalar_of(&call->values[x->inputs + i]);
+    return run(call, &e);
 }
 
-#define REALS \
-    (WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64) | WICK_DTYPE_BIT(WICK_F16) | WICK_DTYPE_BIT(WICK_BF16))
-#define WHOLES                                                                                                 \
-    (WICK_DTYPE_BIT(WICK_U8) | WICK_DTYPE_BIT(WICK_I8) | WICK_DTYPE_BIT(WICK_I16) | WICK_DTYPE_BIT(WICK_I32) | \
-     WICK_DTYPE_BIT(WICK_I64))
+#define DEFINE_SELECTED(name, schema, set) \
+    static wick_status *run_##name(const wick_kernel_call *call) { return wick_pointwise_##name(call, run); }
+WICK_POINTWISE_SELECTED(DEFINE_SELECTED)
+
+#define REALS WICK_DTYPES_FLOAT
+#define WHOLES WICK_DTYPES_INT
 #define BOOLS WICK_DTYPE_BIT(WICK_BOOL)
 #define DTYPES_R REALS
 #define DTYPES_RC REALS
@@ -216,13 +219,13 @@ static wick_status *run_row(const wick_kernel_call *call) {
 #define DTYPES_IB (WHOLES | BOOLS)
 #define FLAGS (WICK_KERNEL_HOST_NUMBERS | WICK_KERNEL_FUSED_CAST | WICK_KERNEL_DETERMINISTIC | WICK_KERNEL_CAPTURE_SAFE)
 
-#define ROW(id, schema, set) {sizeof(wick_kernel_row), FLAGS, schema, run_row, &ids[PW_##id], DTYPES_##set, 0},
+#define ROW(id, schema, set) WICK_KERNEL_ROW_WITH(schema, run_row, &ids[WICK_PW_##id], DTYPES_##set, FLAGS),
 static const wick_kernel_row rows[] = {
 #define MAP1(id, schema, ns, set, ...) ROW(id, schema, set)
 #define MAP2(id, schema, ns, set, ...) ROW(id, schema, set)
 #define MAP3(id, schema, ns, set, ...) ROW(id, schema, set)
 #include <wick/sdk/pointwise.inc>
-#define SELECTED_ROW(name, schema, set) {sizeof(wick_kernel_row), FLAGS, schema, pw_##name, NULL, DTYPES_##set, 0},
-    PW_SELECTED(SELECTED_ROW)};
+#define SELECTED_ROW(name, schema, set) WICK_KERNEL_ROW(schema, run_##name, DTYPES_##set, FLAGS),
+    WICK_POINTWISE_SELECTED(SELECTED_ROW)};
 
 const gpu_table gpu_pointwise_table = GPU_TABLE(rows);

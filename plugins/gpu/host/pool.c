@@ -2,9 +2,12 @@
 #include "../device/args_pool.h"
 #include "element.h"
 
+#include <wick/sdk/shape.h>
+
 #define THREADS 256
 #define FLAGS (WICK_KERNEL_CONTIGUOUS | WICK_KERNEL_DETERMINISTIC | WICK_KERNEL_CAPTURE_SAFE)
 #define NUMBERS (GPU_REALS | (GPU_WHOLES & ~WICK_DTYPE_BIT(WICK_BOOL)))
+#define AVERAGED (GPU_REALS | WICK_DTYPE_BIT(WICK_I64))
 #define LAUNCH_ELEMENTS (INT64_C(1) << 30)
 
 typedef enum number_class { CLASS_F32, CLASS_F64, CLASS_I64 } number_class;
@@ -29,23 +32,22 @@ typedef struct pool_form {
     uint8_t places; /* argument of the backward of maxima */
 } pool_form;
 
-/* Entry d of a list that may be short: one entry stands for all, none for `absent`. */
-static int32_t list_entry(const wick_value *v, int d, const wick_value *absent) {
-    if (v->count == 0) v = absent;
-    return (int32_t)v->as.ints[v->count == 1 ? 0 : d];
+static wick_windows windows_of(const wick_kernel_call *call, const pool_form *f, const wick_tensor *image,
+                               const wick_tensor *pooled) {
+    wick_windows w;
+    if (f->adaptive)
+        wick_windows_of(image, pooled, f->ndim, &w);
+    else
+        wick_windows_pool(&call->values[f->first], !f->average, image, pooled, f->ndim, &w);
+    return w;
 }
 
-static void read_windows(const wick_kernel_call *call, const pool_form *f, gpu_pool_args *a) {
+static void set_windows(const wick_kernel_call *call, const pool_form *f, const wick_windows *w, gpu_pool_args *a) {
     const wick_value *v = &call->values[f->first];
     a->adaptive = f->adaptive;
     for (int d = 0; d < 3; ++d) {
-        const int i = d - (3 - f->ndim);
-        a->kernel[d] = a->stride[d] = a->dilation[d] = 1, a->padding[d] = 0;
-        if (f->adaptive || i < 0) continue;
-        a->kernel[d] = list_entry(&v[0], i, &v[0]);
-        a->stride[d] = list_entry(&v[1], i, &v[0]);
-        a->padding[d] = list_entry(&v[2], i, &v[2]);
-        if (!f->average) a->dilation[d] = list_entry(&v[3], i, &v[3]);
+        a->kernel[d] = (int32_t)w->kernel[d], a->stride[d] = (int32_t)w->stride[d];
+        a->padding[d] = (int32_t)w->padding[d], a->dilation[d] = (int32_t)w->dilation[d];
     }
     if (!f->average || f->adaptive) return;
     a->include_padding = v[4].as.i != 0;
@@ -53,12 +55,11 @@ static void read_windows(const wick_kernel_call *call, const pool_form *f, gpu_p
 }
 
 /* Elements of a plane. */
-static int64_t read_sizes(const wick_tensor *t, int ndim, gpu_divider *out) {
+static int64_t set_sizes(const int64_t *sizes, gpu_divider *out) {
     int64_t n = 1;
     for (int d = 0; d < 3; ++d) {
-        const wick_dim size = d < 3 - ndim ? 1 : t->sizes[t->ndim - 3 + d];
-        n = size > INT32_MAX / n ? INT64_MAX / INT32_MAX : n * size;
-        out[d] = gpu_divider_of((uint32_t)size);
+        n = sizes[d] > INT32_MAX / n ? INT64_MAX / INT32_MAX : n * sizes[d];
+        out[d] = gpu_divider_of((uint32_t)sizes[d]);
     }
     return n;
 }
@@ -103,33 +104,27 @@ static wick_status *pool(const wick_kernel_call *call) {
                        .dtype = from->dtype,
                        .bytes = (int32_t)wick_dtype_bytes((wick_dtype)from->dtype)};
     if (!to->numel) return NULL;
-    read_windows(call, f, &a);
-    const int64_t in = read_sizes(f->backward ? to : from, f->ndim, a.in);
-    const int64_t out = read_sizes(f->backward ? from : to, f->ndim, a.out);
+    const wick_windows w = windows_of(call, f, f->backward ? to : from, f->backward ? from : to);
+    set_windows(call, f, &w, &a);
+    const int64_t in = set_sizes(w.in, a.in), out = set_sizes(w.out, a.out);
     const int64_t own = f->backward ? in : out, other = f->backward ? out : in;
     return run_planes(call, pool_kernel(f, class_of((wick_dtype)from->dtype)), &a, to->numel / own, other, own);
 }
 
 /* ---- columns ---- */
-static void read_pair(const wick_value *v, int32_t *out) {
-    out[0] = (int32_t)v->as.ints[0];
-    out[1] = (int32_t)v->as.ints[v->count == 1 ? 0 : 1];
-}
-
 /* kernel_size, dilation, padding, stride from `first` on. */
 static gpu_columns_args columns_of(const wick_kernel_call *call, int first, const wick_tensor *image) {
     const wick_value *v = &call->values[first];
-    int32_t kernel[2];
     gpu_columns_args a = {.from = gpu_data(wick_arg_tensor(call, 0)),
                           .to = gpu_data(wick_out_tensor(call, 0)),
                           .dtype = image->dtype,
                           .bytes = (int32_t)wick_dtype_bytes((wick_dtype)image->dtype)};
-    read_pair(&v[0], kernel), read_pair(&v[1], a.dilation), read_pair(&v[2], a.padding), read_pair(&v[3], a.stride);
+    wick_windows w;
+    wick_windows_columns(v, image, &w);
     for (int d = 0; d < 2; ++d) {
-        const int64_t in = wick_size(image, d - 2), reach = in + 2 * (int64_t)a.padding[d];
-        const int64_t room = reach - (int64_t)a.dilation[d] * (kernel[d] - 1) - 1;
-        a.in[d] = gpu_divider_of((uint32_t)in), a.kernel[d] = gpu_divider_of((uint32_t)kernel[d]);
-        a.out[d] = gpu_divider_of((uint32_t)(room / a.stride[d] + 1));
+        a.in[d] = gpu_divider_of((uint32_t)w.in[d + 1]), a.out[d] = gpu_divider_of((uint32_t)w.out[d + 1]);
+        a.kernel[d] = gpu_divider_of((uint32_t)w.kernel[d + 1]), a.stride[d] = (int32_t)w.stride[d + 1];
+        a.padding[d] = (int32_t)w.padding[d + 1], a.dilation[d] = (int32_t)w.dilation[d + 1];
     }
     return a;
 }
@@ -167,10 +162,8 @@ static wick_status *col2im(const wick_kernel_call *call) {
     return run_columns(call, kernels[class_of((wick_dtype)image->dtype)], &a, image);
 }
 
-#define FORM(...) \
-    &(const pool_form) { __VA_ARGS__ }
-#define ROW(schema, form, dtypes) \
-    { sizeof(wick_kernel_row), FLAGS, schema, pool, form, dtypes, 0 }
+#define FORM(...) (&(const pool_form){__VA_ARGS__})
+#define ROW(schema, form, dtypes) WICK_KERNEL_ROW_WITH(schema, pool, form, dtypes, FLAGS)
 #define MAX(n, is_adaptive) FORM(.ndim = n, .adaptive = is_adaptive, .first = 1)
 #define MAX_BACK(n, is_adaptive) \
     FORM(.ndim = n, .adaptive = is_adaptive, .backward = true, .first = 2, .places = is_adaptive ? 2 : 7)
@@ -185,10 +178,10 @@ static const wick_kernel_row rows[] = {
     ROW("max_pool3d_with_indices_backward", MAX_BACK(3, false), GPU_REALS),
     ROW("adaptive_max_pool2d_backward", MAX_BACK(2, true), GPU_REALS),
     ROW("adaptive_max_pool3d_backward", MAX_BACK(3, true), GPU_REALS),
-    ROW("avg_pool2d", AVG(2, false, false), NUMBERS),
-    ROW("avg_pool3d", AVG(3, false, false), NUMBERS),
-    ROW("avg_pool2d_backward", AVG(2, false, true), NUMBERS),
-    ROW("avg_pool3d_backward", AVG(3, false, true), NUMBERS),
+    ROW("avg_pool2d", AVG(2, false, false), AVERAGED),
+    ROW("avg_pool3d", AVG(3, false, false), AVERAGED),
+    ROW("avg_pool2d_backward", AVG(2, false, true), AVERAGED),
+    ROW("avg_pool3d_backward", AVG(3, false, true), AVERAGED),
     ROW("_adaptive_avg_pool2d", AVG(2, true, false), GPU_REALS),
     ROW("_adaptive_avg_pool3d", AVG(3, true, false), GPU_REALS),
     ROW("_adaptive_avg_pool2d_backward", AVG(2, true, true), GPU_REALS),

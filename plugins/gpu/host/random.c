@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <wick/sdk/iter.h>
+#include <wick/sdk/random.h>
 
 #include "element.h"
 
@@ -30,81 +31,41 @@ static wick_status *launch_fill(const wick_kernel_call *call, gpu_kernel kernel,
 }
 
 /* ---- distributions of two real parameters ---- */
-typedef struct distribution {
-    int kind, parameters;
-    const char *domain; /* what the parameters must be */
-    bool (*valid)(const double *p);
-} distribution;
-
-static bool valid_range(const double *p) { return p[0] <= p[1]; }
-static bool valid_deviation(const double *p) { return p[1] >= 0; }
-static bool valid_scale(const double *p) { return p[1] > 0; }
-static bool valid_rate(const double *p) { return p[0] > 0; }
-static bool valid_probability(const double *p) { return p[0] >= 0 && p[0] <= 1; }
-static bool valid_success(const double *p) { return p[0] > 0 && p[0] < 1; }
-
-static const distribution uniform = {GPU_RANDOM_UNIFORM, 2, "from <= to", valid_range};
-static const distribution normal = {GPU_RANDOM_NORMAL, 2, "std >= 0", valid_deviation};
-static const distribution log_normal = {GPU_RANDOM_LOG_NORMAL, 2, "std > 0", valid_scale};
-static const distribution cauchy = {GPU_RANDOM_CAUCHY, 2, "sigma > 0", valid_scale};
-static const distribution exponential = {GPU_RANDOM_EXPONENTIAL, 1, "lambda > 0", valid_rate};
-static const distribution geometric = {GPU_RANDOM_GEOMETRIC, 1, "0 < p < 1", valid_success};
-static const distribution bernoulli = {GPU_RANDOM_BERNOULLI, 1, "0 <= p <= 1", valid_probability};
-
-/* Uniform numbers of a reduced dtype use no more bits than it holds: rounding must not reach the open end. */
-static uint32_t word_mask(const distribution *d, wick_dtype dtype) {
-    if (d != &uniform) return UINT32_MAX;
-    return dtype == WICK_F16 ? 0xffe00000 : dtype == WICK_BF16 ? 0xff000000 : UINT32_MAX;
-}
+static const uint8_t kernel_kinds[WICK_RANDOM_COUNT] = {
+#define KERNEL_KIND(NAME, ...) GPU_RANDOM_##NAME,
+    WICK_RANDOM_DISTRIBUTIONS(KERNEL_KIND)};
 
 /* (self, parameters ..) */
 static wick_status *draw(const wick_kernel_call *call) {
-    const distribution *d = call->data;
+    const uint8_t *kind = call->data;
+    const wick_random_distribution d = (wick_random_distribution)(kind - kernel_kinds);
     const wick_dtype dtype = (wick_dtype)wick_out_tensor(call, 0)->dtype;
-    gpu_random_args a = {.kind = d->kind, .word_mask = word_mask(d, dtype)};
-    for (int i = 0; i < d->parameters; ++i) a.p[i] = wick_value_as_double(&call->values[1 + i]);
-    if (!d->valid(a.p))
-        return WICK_HOST_ERROR(call->host, WICK_INVALID_ARGUMENT, "%s expects %s, got %g, %g",
-                               call->host->op_name(call->op), d->domain, a.p[0], a.p[1]);
+    gpu_random_args a = {.kind = *kind, .word_mask = d == WICK_RANDOM_UNIFORM ? wick_random_mask(dtype) : UINT32_MAX};
+    WICK_TRY(wick_random_parameters(call, d, a.p));
     return launch_fill(call, dtype == WICK_F64 ? GPU_random_f64 : GPU_random_f32, &a);
 }
 
 /* ---- integers ---- */
-static wick_status *draw_integers(const wick_kernel_call *call, uint64_t first, uint64_t range) {
-    gpu_random_args a = {.first = first, .range = range};
+static wick_status *draw_integers(const wick_kernel_call *call, wick_random_range r) {
+    gpu_random_args a = {.first = r.first, .range = r.range};
     return launch_fill(call, GPU_random_i64, &a);
-}
-
-/* Every integer up to the largest that the dtype holds exactly. */
-static uint64_t natural_range(wick_dtype dtype) {
-    static const uint8_t bits[WICK_DTYPE_COUNT] = {
-        [WICK_BOOL] = 1, [WICK_U8] = 8,   [WICK_I8] = 7,   [WICK_I16] = 15, [WICK_I32] = 31,
-        [WICK_I64] = 63, [WICK_F16] = 11, [WICK_BF16] = 8, [WICK_F32] = 24, [WICK_F64] = 53};
-    return (UINT64_C(1) << bits[dtype]) + gpu_is_real(dtype);
 }
 
 /* random_(self) */
 static wick_status *random_all(const wick_kernel_call *call) {
-    return draw_integers(call, 0, natural_range((wick_dtype)wick_out_tensor(call, 0)->dtype));
+    const wick_dtype dtype = (wick_dtype)wick_out_tensor(call, 0)->dtype;
+    return draw_integers(call, (wick_random_range){0, wick_random_natural_range(dtype)});
 }
-
-static wick_status *random_between(const wick_kernel_call *call, int64_t from, int64_t to) {
-    if (from < to) return draw_integers(call, (uint64_t)from, (uint64_t)to - (uint64_t)from);
-    return WICK_HOST_ERROR(call->host, WICK_INVALID_ARGUMENT,
-                           "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld", (long long)from,
-                           (long long)to);
-}
-
-/* random_.from(self, from, to?): without `to`, all that the dtype holds */
 static wick_status *random_from(const wick_kernel_call *call) {
-    const int64_t from = call->values[1].as.i;
-    if (!wick_value_is_none(&call->values[2])) return random_between(call, from, call->values[2].as.i);
-    const uint64_t end = natural_range((wick_dtype)wick_out_tensor(call, 0)->dtype);
-    return draw_integers(call, (uint64_t)from, end - (uint64_t)from);
+    wick_random_range r;
+    WICK_TRY(wick_random_from(call, &r));
+    return draw_integers(call, r);
 }
-
-/* random_.to(self, to) */
-static wick_status *random_to(const wick_kernel_call *call) { return random_between(call, 0, call->values[1].as.i); }
+static wick_status *random_to(const wick_kernel_call *call) {
+    wick_random_range r;
+    WICK_TRY(wick_random_to(call, &r));
+    return draw_integers(call, r);
+}
 
 /* ---- by probabilities, one an element ---- */
 /* The probabilities as a walk in row-major order of the output. */
@@ -161,14 +122,10 @@ static gpu_kernel dropout_kernel(wick_dtype dtype) {
 /* native_dropout(input, p, train?) -> (output, mask) */
 static wick_status *native_dropout(const wick_kernel_call *call) {
     const wick_tensor *in = wick_arg_tensor(call, 0), *out = wick_out_tensor(call, 0), *mask = wick_out_tensor(call, 1);
-    const double p = wick_value_as_double(&call->values[1]);
-    const bool train = wick_value_is_none(&call->values[2]) || call->values[2].as.i;
     const wick_dtype dtype = (wick_dtype)in->dtype;
-    if (!(p >= 0 && p <= 1))
-        return WICK_HOST_ERROR(call->host, WICK_INVALID_ARGUMENT,
-                               "dropout probability has to be between 0 and 1, but got %g", p);
+    double keep;
+    WICK_TRY(wick_random_keep(call, &keep));
     if (!in->numel) return NULL;
-    const double keep = train ? 1 - p : 1;
     const uintptr_t unit = 4 * wick_dtype_bytes(dtype);
     gpu_dropout_args a = {.out = gpu_data(out),
                           .mask = gpu_data(mask),
@@ -181,16 +138,15 @@ static wick_status *native_dropout(const wick_kernel_call *call) {
     return gpu_launch(call, dropout_kernel(dtype), blocks_for(call, a.n), THREADS, 0, &a);
 }
 
-#define ROW(schema, fn, data, dtypes) \
-    { sizeof(wick_kernel_row), FLAGS, schema, fn, data, dtypes, 0 }
+#define ROW(schema, fn, data, dtypes) WICK_KERNEL_ROW_WITH(schema, fn, data, dtypes, FLAGS)
 static const wick_kernel_row rows[] = {
-    ROW("uniform_", draw, &uniform, GPU_REALS),
-    ROW("normal_", draw, &normal, GPU_REALS),
-    ROW("log_normal_", draw, &log_normal, GPU_REALS),
-    ROW("cauchy_", draw, &cauchy, GPU_REALS),
-    ROW("exponential_", draw, &exponential, GPU_REALS),
-    ROW("geometric_", draw, &geometric, 0),
-    ROW("bernoulli_.float", draw, &bernoulli, 0),
+    ROW("uniform_", draw, &kernel_kinds[WICK_RANDOM_UNIFORM], GPU_REALS),
+    ROW("normal_", draw, &kernel_kinds[WICK_RANDOM_NORMAL], GPU_REALS),
+    ROW("log_normal_", draw, &kernel_kinds[WICK_RANDOM_LOG_NORMAL], GPU_REALS),
+    ROW("cauchy_", draw, &kernel_kinds[WICK_RANDOM_CAUCHY], GPU_REALS),
+    ROW("exponential_", draw, &kernel_kinds[WICK_RANDOM_EXPONENTIAL], GPU_REALS),
+    ROW("geometric_", draw, &kernel_kinds[WICK_RANDOM_GEOMETRIC], 0),
+    ROW("bernoulli_.float", draw, &kernel_kinds[WICK_RANDOM_BERNOULLI], 0),
     ROW("bernoulli_.Tensor", bernoulli_of_tensor, NULL, 0),
     ROW("bernoulli", bernoulli_of_self, NULL, GPU_REALS),
     ROW("random_", random_all, NULL, 0),

@@ -1,56 +1,25 @@
 /* Geometry and launches of reductions. */
 #include "reduce.h"
 
+#include <wick/sdk/shape.h>
+
 #define THREADS 256
 #define COLUMN_THREADS 256
 #define MOST_PIECES 1024
 #define MOST_COLUMN_PIECES 256
 
-uint64_t gpu_reduce_mask(const wick_value *dims, int ndim) {
-    uint64_t mask = 0;
-    if (dims->tag == WICK_TAG_I64) mask = UINT64_C(1) << gpu_dim(dims->as.i, ndim);
-    if (dims->tag == WICK_TAG_I64_LIST)
-        for (uint32_t i = 0; i < dims->count; ++i) mask |= UINT64_C(1) << gpu_dim(dims->as.ints[i], ndim);
-    return mask ? mask : ~UINT64_C(0);
-}
-
-/* ---- geometry: dimensions, the innermost first ---- */
-typedef struct dim {
-    int64_t size, in, out[2];
-} dim;
-
-static int64_t distance(int64_t stride) { return stride < 0 ? -stride : stride ? stride : INT64_MAX; }
-
-/* Stable, the smallest stride first; a stride of 0 repeats elements and counts as the widest. */
-static void sort_dims(dim *dims, int n) {
-    for (int i = 1; i < n; ++i) {
-        dim d = dims[i];
-        int j = i;
-        for (; j > 0 && distance(dims[j - 1].in) > distance(d.in); --j) dims[j] = dims[j - 1];
-        dims[j] = d;
-    }
-}
-
-static int coalesce_dims(dim *dims, int n) {
-    int last = 0;
-    for (int i = 1; i < n; ++i) {
-        dim *a = &dims[last], *b = &dims[i];
-        if (b->in == a->in * a->size && b->out[0] == a->out[0] * a->size && b->out[1] == a->out[1] * a->size)
-            a->size *= b->size;
-        else
-            dims[++last] = *b;
-    }
-    return n ? last + 1 : 0;
-}
-
-static bool take_dims(gpu_dims *to, const dim *dims, int n, int64_t count) {
+/* ---- geometry ---- */
+/* Innermost first, with strides in bytes. */
+static bool take_dims(gpu_dims *to, const wick_reduce_dim *dims, int n, int64_t count, const int64_t *bytes) {
     if (n > GPU_DIMS || (n > 1 && count > INT32_MAX)) return false;
     memset(to, 0, sizeof *to);
     to->ndim = n ? n : 1;
     to->sizes[0] = gpu_divider_of(1);
     for (int i = 0; i < n; ++i) {
-        to->sizes[i] = n == 1 ? gpu_divider_of(1) : gpu_divider_of((uint32_t)(dims[i].size ? dims[i].size : 1));
-        to->in[i] = dims[i].in, to->out[0][i] = dims[i].out[0], to->out[1][i] = dims[i].out[1];
+        const wick_reduce_dim *d = &dims[n - 1 - i];
+        to->sizes[i] = n == 1 ? gpu_divider_of(1) : gpu_divider_of((uint32_t)(d->size ? d->size : 1));
+        to->in[i] = d->in * bytes[0];
+        to->out[0][i] = d->out[0] * bytes[1], to->out[1][i] = d->out[1] * bytes[2];
     }
     return true;
 }
@@ -63,28 +32,18 @@ static void set_operands(gpu_reduce_args *a, const wick_tensor *in, const wick_t
 
 wick_status *gpu_reduce_shape(const wick_kernel_call *call, gpu_reduction *r, const wick_tensor *in, uint64_t mask,
                               const wick_tensor *out0, const wick_tensor *out1, bool in_order) {
-    const int64_t bytes = (int64_t)wick_dtype_bytes((wick_dtype)in->dtype);
-    const int64_t out_bytes[2] = {(int64_t)wick_dtype_bytes((wick_dtype)out0->dtype),
-                                  out1 ? (int64_t)wick_dtype_bytes((wick_dtype)out1->dtype) : 0};
-    const bool keepdim = out0->ndim == in->ndim;
-    dim dims[2][WICK_MAX_DIMS]; /* kept, reduced */
-    int n[2] = {0, 0};
-    int64_t counts[2] = {1, 1};
-    for (int i = in->ndim - 1, o = out0->ndim - 1; i >= 0; --i) {
-        const int reduced = (int)(mask >> i & 1);
-        dim d = {in->sizes[i], in->strides[i] * bytes, {0, 0}};
-        counts[reduced] *= d.size;
-        if (!reduced) d.out[0] = out0->strides[o] * out_bytes[0], d.out[1] = out1 ? out1->strides[o] * out_bytes[1] : 0;
-        if (!reduced || keepdim) --o;
-        if (d.size != 1) dims[reduced][n[reduced]++] = d;
-    }
-    sort_dims(dims[0], n[0]);
-    if (!in_order) sort_dims(dims[1], n[1]);
-    for (int i = 0; i < 2; ++i) n[i] = coalesce_dims(dims[i], n[i]);
+    const int64_t bytes[] = {(int64_t)wick_dtype_bytes((wick_dtype)in->dtype),
+                             (int64_t)wick_dtype_bytes((wick_dtype)out0->dtype),
+                             out1 ? (int64_t)wick_dtype_bytes((wick_dtype)out1->dtype) : 0};
+    const wick_reduce_kind kind = in_order ? WICK_REDUCE_IN_ORDER : WICK_REDUCE_ANY_ORDER;
+    wick_reduce_dim kept[WICK_MAX_DIMS], reduced[WICK_MAX_DIMS];
+    int64_t counts[2];
+    const int n[2] = {wick_reduce_dims(in, mask, out0, out1, WICK_REDUCE_KEPT, kept, &counts[0]),
+                      wick_reduce_dims(in, mask, out0, out1, kind, reduced, &counts[1])};
     gpu_reduce_args *a = &r->args;
     set_operands(a, in, out0, out1);
-    if (counts[0] > INT32_MAX || !take_dims(&a->kept_dims, dims[0], n[0], counts[0]) ||
-        !take_dims(&a->reduced_dims, dims[1], n[1], counts[1]))
+    if (counts[0] > INT32_MAX || !take_dims(&a->kept_dims, kept, n[0], counts[0], bytes) ||
+        !take_dims(&a->reduced_dims, reduced, n[1], counts[1], bytes))
         return WICK_HOST_ERROR(call->host, WICK_UNSUPPORTED,
                                "%s: %lld results of %lld elements each in %d and %d dimensions are too many for device "
                                "%s: wanted below 2^31 and up to %d",
@@ -92,8 +51,8 @@ wick_status *gpu_reduce_shape(const wick_kernel_call *call, gpu_reduction *r, co
                                gpu_of(call)->device_name, GPU_DIMS);
     a->kept = (uint32_t)counts[0], r->kept_count = counts[0];
     a->reduced = a->count = counts[1];
-    a->kept_out[0] = n[0] ? dims[0][0].out[0] : 0, a->kept_out[1] = n[0] ? dims[0][0].out[1] : 0;
-    r->columns = n[0] && n[1] && distance(dims[0][0].in) < distance(dims[1][0].in);
+    a->kept_out[0] = a->kept_dims.out[0][0], a->kept_out[1] = a->kept_dims.out[1][0];
+    r->columns = n[0] && n[1] && wick_stride_distance(kept[n[0] - 1].in) < wick_stride_distance(reduced[n[1] - 1].in);
     return NULL;
 }
 

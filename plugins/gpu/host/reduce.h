@@ -18,8 +18,6 @@ typedef struct gpu_reduction {
     int64_t kept_count;
 } gpu_reduction;
 
-/* Bit i: dimension i is reduced. None and the empty list mean all. */
-uint64_t gpu_reduce_mask(const wick_value *dims, int ndim);
 /* Sets operands and geometry. The results have the kept dimensions or all of them; out1 may be NULL. in_order: reduced
  * elements keep their logical order. UNSUPPORTED for what no 31-bit walk covers. */
 wick_status *gpu_reduce_shape(const wick_kernel_call *call, gpu_reduction *r, const wick_tensor *in, uint64_t mask,

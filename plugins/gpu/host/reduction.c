@@ -70,7 +70,7 @@ static wick_status *run_fold(const wick_kernel_call *call, const fold_op *op, do
     if (!gpu_has_dtype(from) || !gpu_has_dtype(to)) return gpu_refuse(call, gpu_has_dtype(from) ? to : from);
     gpu_reduction r = {.args = {.fold = op->fold, .map = op->map, .finish = op->finish, .param = param}};
     r.kernels = fold_kernels(op->fold, op->map, from, op->map == GPU_MAP_TRUTH ? ACC_I64 : acc_of(to));
-    uint64_t mask = !dims ? ~UINT64_C(0) : nothing ? 0 : gpu_reduce_mask(dims, in->ndim);
+    uint64_t mask = !dims ? ~UINT64_C(0) : nothing ? 0 : wick_reduced_dims(dims, in->ndim);
     WICK_TRY(gpu_reduce_shape(call, &r, in, mask, out, NULL, false));
     r.args.fold = fold_of(op, r.args.count);
     if (op->finish == GPU_FINISH_DIVIDE) r.args.param = (double)r.args.count;
@@ -149,7 +149,7 @@ static wick_status *place_call(const wick_kernel_call *call) {
     const wick_tensor *values = op->values ? wick_out_tensor(call, 0) : NULL;
     if (!gpu_has_dtype((wick_dtype)in->dtype)) return gpu_refuse(call, (wick_dtype)in->dtype);
     gpu_reduction r = {.args = {.fold = op->fold}, .kernels = place_kernels((wick_dtype)in->dtype)};
-    WICK_TRY(gpu_reduce_shape(call, &r, in, gpu_reduce_mask(&call->values[1], in->ndim), places, values, true));
+    WICK_TRY(gpu_reduce_shape(call, &r, in, wick_reduced_dims(&call->values[1], in->ndim), places, values, true));
     return gpu_reduce_run(call, &r);
 }
 
@@ -183,14 +183,13 @@ static wick_status *moment_call(const wick_kernel_call *call) {
     gpu_reduction r = {.args = {.finish = op->finish}, .kernels = gpu_moment_kernels((wick_dtype)in->dtype)};
     if (!r.kernels) return gpu_refuse(call, (wick_dtype)in->dtype);
     r.args.param = wick_value_is_none(correction) ? 1 : wick_value_as_double(correction);
-    WICK_TRY(gpu_reduce_shape(call, &r, in, gpu_reduce_mask(&call->values[1], in->ndim), wick_out_tensor(call, 0),
+    WICK_TRY(gpu_reduce_shape(call, &r, in, wick_reduced_dims(&call->values[1], in->ndim), wick_out_tensor(call, 0),
                               op->mean ? wick_out_tensor(call, 1) : NULL, false));
     return gpu_reduce_run(call, &r);
 }
 
 /* ---- rows ---- */
-#define ROW(schema, fn, data, dtypes, flags) \
-    { sizeof(wick_kernel_row), flags, schema, fn, data, dtypes, 0 }
+#define ROW(schema, fn, data, dtypes, flags) WICK_KERNEL_ROW_WITH(schema, fn, data, dtypes, flags)
 static const wick_kernel_row rows[] = {
     ROW("sum.dim_IntList", fold_call, &op_sum, GPU_REALS | GPU_WHOLES, CAST_FLAGS),
     ROW("nansum", fold_call, &op_nansum, GPU_REALS | GPU_WHOLES, CAST_FLAGS),

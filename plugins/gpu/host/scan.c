@@ -5,6 +5,8 @@
 
 #include "element.h"
 
+#include <wick/sdk/shape.h>
+
 #define THREADS 256
 #define FLAGS (WICK_KERNEL_CONTIGUOUS | WICK_KERNEL_DETERMINISTIC | WICK_KERNEL_CAPTURE_SAFE)
 #define CAST_FLAGS (FLAGS | WICK_KERNEL_FUSED_CAST)
@@ -35,6 +37,7 @@ static wick_status *scan(const wick_kernel_call *call) {
     const wick_dtype from = (wick_dtype)x->dtype, to = (wick_dtype)y->dtype;
     if (!gpu_has_dtype(from) || !gpu_has_dtype(to)) return gpu_refuse(call, gpu_has_dtype(from) ? to : from);
     if (!x->numel) return NULL;
+    const wick_fold fold = wick_fold_at(x, wick_dim_of(&call->values[1], x->ndim));
     gpu_scan_args a = {.out = gpu_data(y),
                        .places = places ? gpu_data(places) : NULL,
                        .in = gpu_data(x),
@@ -43,11 +46,9 @@ static wick_status *scan(const wick_kernel_call *call) {
                        .in_bytes = (int32_t)wick_dtype_bytes(from),
                        .out_bytes = (int32_t)wick_dtype_bytes(to),
                        .scan = op->scan,
-                       .rows = 1,
-                       .n = 1,
-                       .inner = 1};
-    const int dim = gpu_dim(call->values[1].as.i, x->ndim);
-    for (int i = 0; i < x->ndim; ++i) *(i < dim ? &a.rows : i == dim ? &a.n : &a.inner) *= x->sizes[i];
+                       .rows = fold.outer,
+                       .n = fold.n,
+                       .inner = fold.inner};
     return launch_scan(call, &a, !gpu_is_real(to));
 }
 
@@ -97,8 +98,7 @@ static wick_status *logspace(const wick_kernel_call *call) {
     return space(call, &a);
 }
 
-#define ROW(schema, fn, data, flags) \
-    { sizeof(wick_kernel_row), flags, schema, fn, data, 0, 0 }
+#define ROW(schema, fn, data, flags) WICK_KERNEL_ROW_WITH(schema, fn, data, 0, flags)
 static const wick_kernel_row rows[] = {
     ROW("cumsum", scan, &op_sum, CAST_FLAGS),  ROW("cumprod", scan, &op_prod, CAST_FLAGS),
     ROW("cummax", scan, &op_max, FLAGS),       ROW("cummin", scan, &op_min, FLAGS),

@@ -222,7 +222,7 @@ static wick_status *number_source(const wick_kernel_call *call, const wick_tenso
 static wick_status *reduce_along(const wick_kernel_call *call, bool spread, const reduce_name *reduce,
                                  bool include_self, const wick_value *alpha) {
     const wick_tensor *out = wick_out_tensor(call, 0), *source = wick_arg_tensor(call, 3);
-    const int dim = gpu_dim(call->values[1].as.i, out->ndim);
+    const int dim = wick_dim_of(&call->values[1], out->ndim);
     gpu_index_plan plan = {.size = 0};
     gpu_view index, from;
     wick_storage storage = {0};
@@ -312,7 +312,7 @@ static wick_status *embedding_dense_backward(const wick_kernel_call *call) {
 /* The overlapping windows of `dim` that unfold showed, as a view of the output; no index. */
 static wick_status *unfold_backward(const wick_kernel_call *call) {
     const wick_tensor *grad = wick_arg_tensor(call, 0), *out = wick_out_tensor(call, 0);
-    const int dim = gpu_dim(call->values[2].as.i, out->ndim), last = grad->ndim - 1;
+    const int dim = wick_dim_of(&call->values[2], out->ndim), last = grad->ndim - 1;
     gpu_index_plan plan = {.size = 1};
     WICK_TRY(output_zero(call));
     if (!grad->numel) return NULL;

@@ -2,6 +2,8 @@
 #include "../device/args_softmax.h"
 #include "element.h"
 
+#include <wick/sdk/shape.h>
+
 #define MOST_THREADS 1024
 #define ROW_PACKS 4  /* device/rows.h */
 #define WIDE_PACKS 7 /* device/softmax.cu */
@@ -70,26 +72,24 @@ static wick_status *run_rows(const wick_kernel_call *call, gpu_softmax_args *a, 
     return gpu_launch(call, kernels->walk[backward], long_blocks(d, a, threads), threads, 0, a);
 }
 
-static void set_shape(gpu_softmax_args *a, const wick_tensor *t, int dim) {
-    a->rows = a->n = a->inner = 1;
-    for (int i = 0; i < t->ndim; ++i) *(i < dim ? &a->rows : i == dim ? &a->n : &a->inner) *= t->sizes[i];
-}
-
 static wick_status *run(const wick_kernel_call *call, const wick_tensor *in, const wick_tensor *result, int dim_arg,
                         bool log, bool safe) {
     const wick_tensor *out = wick_out_tensor(call, 0);
     const wick_tensor *tensors[] = {in, out, result ? result : in};
     for (int i = 0; i < 3; ++i)
         if (!gpu_is_real((wick_dtype)tensors[i]->dtype)) return gpu_refuse(call, (wick_dtype)tensors[i]->dtype);
+    const wick_fold fold = wick_fold_at(in, wick_dim_of(&call->values[dim_arg], in->ndim));
     gpu_softmax_args a = {.out = gpu_data(out),
                           .in = gpu_data(in),
                           .result = gpu_data(tensors[2]),
                           .in_dtype = in->dtype,
                           .result_dtype = tensors[2]->dtype,
                           .out_dtype = out->dtype,
+                          .rows = fold.outer,
+                          .n = fold.n,
+                          .inner = fold.inner,
                           .log = log,
                           .safe = safe};
-    set_shape(&a, in, gpu_dim(call->values[dim_arg].as.i, in->ndim));
     if (!out->numel) return NULL;
     bool same = in->dtype == out->dtype && in->dtype == tensors[2]->dtype;
     return same && a.inner == 1 ? run_rows(call, &a, result != NULL) : run_columns(call, &a, result != NULL);
@@ -110,8 +110,7 @@ static wick_status *softmax_backward_call(const wick_kernel_call *call) {
     return run(call, wick_arg_tensor(call, 0), wick_arg_tensor(call, 1), 2, *(const bool *)call->data, false);
 }
 
-#define ROW(schema, fn, data, flags) \
-    { sizeof(wick_kernel_row), flags, schema, fn, data, 0, 0 }
+#define ROW(schema, fn, data, flags) WICK_KERNEL_ROW_WITH(schema, fn, data, 0, flags)
 static const wick_kernel_row rows[] = {
     ROW("_softmax", softmax_call, &plain, FLAGS),
     ROW("_log_softmax", softmax_call, &logarithm, FLAGS),

@@ -4,6 +4,8 @@
 #include "../device/args_sort.h"
 #include "element.h"
 
+#include <wick/sdk/shape.h>
+
 #define THREADS GPU_RADIX_THREADS
 #define DIGIT_BITS 4
 #define FLAGS (WICK_KERNEL_CONTIGUOUS | WICK_KERNEL_DETERMINISTIC | WICK_KERNEL_CAPTURE_SAFE)
@@ -66,23 +68,17 @@ static int bits_of(uint64_t most) {
 
 static int key_bits(wick_dtype d) { return d == WICK_F16 || d == WICK_BF16 ? 32 : 8 * (int)wick_dtype_bytes(d); }
 
-static wick_status *order_of(const wick_kernel_call *call, const wick_tensor *x, int64_t wanted_dim,
-                             gpu_order_args *a) {
-    const int dim = gpu_dim(wanted_dim, x->ndim);
-    int64_t rows = 1, n = 1, inner = 1;
+static wick_status *order_of(const wick_kernel_call *call, const wick_tensor *x, int64_t dim, gpu_order_args *a) {
+    const wick_fold fold = wick_fold_at(x, wick_wrap_dim(dim, x->ndim));
     if (!gpu_has_dtype((wick_dtype)x->dtype)) return gpu_refuse(call, (wick_dtype)x->dtype);
     if (x->numel > INT32_MAX)
         return WICK_HOST_ERROR(call->host, WICK_UNSUPPORTED, "%s: at most %d elements on device %s, got %lld",
                                call->host->op_name(call->op), INT32_MAX, gpu_of(call)->device_name,
                                (long long)x->numel);
-    for (int d = 0; d < x->ndim; ++d) {
-        *(d == dim ? &n : &rows) *= x->sizes[d];
-        if (d > dim) inner *= x->sizes[d];
-    }
     a->in = gpu_data(x);
     a->dtype = x->dtype, a->bytes = (int32_t)wick_dtype_bytes((wick_dtype)x->dtype);
     a->bits = key_bits((wick_dtype)x->dtype);
-    a->rows = (uint32_t)rows, a->n = (uint32_t)n, a->inner = inner;
+    a->rows = (uint32_t)(fold.outer * fold.inner), a->n = (uint32_t)fold.n, a->inner = fold.inner;
     return NULL;
 }
 

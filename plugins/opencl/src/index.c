@@ -38,7 +38,7 @@ wick_status *ocl_check_size(const wick_kernel_call *call, int64_t indices, int64
 /* out[..] = self[.. index at position .. of a tensor with the strides of `index` ..]. */
 static wick_status *gather(const wick_kernel_call *call, const wick_tensor *index) {
     const wick_tensor *self = wick_arg_tensor(call, 0), *out = wick_out_tensor(call, 0);
-    int dim = ocl_dim(call->values[1].as.i, self->ndim);
+    int dim = wick_dim_of(&call->values[1], self->ndim);
     int64_t size = self->ndim ? self->sizes[dim] : 1, stride = self->ndim ? self->strides[dim] : 0;
     ocl_variant v = {.recipe = &gather_recipe, .dtypes = {out->dtype, self->dtype, index->dtype}};
     restrided source;
@@ -66,7 +66,7 @@ wick_status *ocl_index_select(const wick_kernel_call *call) {
     const wick_tensor *index = wick_arg_tensor(call, 2), *out = wick_out_tensor(call, 0);
     restrided spread;
     restride(&spread, index, out);
-    if (out->ndim > 0 && index->ndim > 0) spread.strides[ocl_dim(call->values[1].as.i, out->ndim)] = index->strides[0];
+    if (out->ndim > 0 && index->ndim > 0) spread.strides[wick_dim_of(&call->values[1], out->ndim)] = index->strides[0];
     return gather(call, &spread.tensor);
 }
 
@@ -82,7 +82,7 @@ static int64_t along(const wick_tensor *t, int dim, const wick_dim *list) { retu
 static wick_status *scatter(const wick_kernel_call *call, ocl_scatter_mode mode) {
     const wick_tensor *out = wick_out_tensor(call, 0), *index = wick_arg_tensor(call, 2),
                       *src = wick_arg_tensor(call, 3);
-    int dim = ocl_dim(call->values[1].as.i, out->ndim);
+    int dim = wick_dim_of(&call->values[1], out->ndim);
     const wick_tensor *from = src ? src : index;
     ocl_variant v = {.recipe = &scatter_recipes[mode], .compute = out->dtype};
     ocl_view view;

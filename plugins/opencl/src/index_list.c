@@ -2,6 +2,7 @@
 #include "kernels.h"
 
 #include <string.h>
+#include <wick/sdk/shape.h>
 
 enum { MAX_INDICES = 4 };
 
@@ -20,9 +21,7 @@ typedef struct plan {
     const wick_tensor *indices[MAX_INDICES]; /* those that are not None */
     int dims[MAX_INDICES];                   /* dimension of self that each one replaces */
     int count;
-    int index_ndim; /* of the broadcast indices */
-    int64_t index_sizes[WICK_MAX_DIMS];
-    int first; /* dimension of the result where the indices' dimensions begin */
+    wick_selection selection;
     places places;
     ocl_view over, rest;
 } plan;
@@ -41,22 +40,7 @@ static wick_status *collect(plan *p, const wick_kernel_call *call, const wick_va
     return NULL;
 }
 
-static void broadcast_indices(plan *p) {
-    for (int k = 0; k < p->count; ++k)
-        if (p->indices[k]->ndim > p->index_ndim) p->index_ndim = p->indices[k]->ndim;
-    for (int d = 0; d < p->index_ndim; ++d) {
-        p->index_sizes[d] = 1;
-        for (int k = 0; k < p->count; ++k) {
-            int own = d - (p->index_ndim - p->indices[k]->ndim);
-            if (own >= 0 && p->indices[k]->sizes[own] != 1) p->index_sizes[d] = p->indices[k]->sizes[own];
-        }
-    }
-}
-
-/* The indices' dimensions take the place of the indexed ones if these are neighbours, else they come first. */
 static void place_indices(plan *p) {
-    bool neighbours = p->count > 0 && p->dims[p->count - 1] - p->dims[0] == p->count - 1;
-    p->first = neighbours ? p->dims[0] : 0;
     p->places.count = p->count, p->places.dtype = p->count ? p->indices[0]->dtype : WICK_DTYPE_NONE;
     for (int k = 0; k < p->count; ++k) {
         const wick_tensor *t = p->indices[k];
@@ -72,26 +56,21 @@ static int64_t broadcast_stride(const wick_tensor *t, int d, int ndim) {
     return own < 0 || t->sizes[own] == 1 ? 0 : t->strides[own];
 }
 
-static bool is_indexed(const plan *p, int dim) {
-    for (int k = 0; k < p->count; ++k)
-        if (p->dims[k] == dim) return true;
-    return false;
-}
-
 /* `shaped`: the tensor that has, or is broadcast to, the shape of the result. */
 static bool make_views(plan *p, const wick_tensor *shaped) {
-    int ndim = p->self->ndim - p->count + p->index_ndim, at = ndim - 1;
+    const wick_selection *s = &p->selection;
+    int dims[WICK_MAX_DIMS], ndim = wick_selection_dims(s, p->self->ndim, dims);
     ocl_view_clear(&p->over), ocl_view_clear(&p->rest);
-    for (int d = p->index_ndim - 1; d >= 0; --d) {
-        int64_t strides[1 + MAX_INDICES] = {broadcast_stride(shaped, p->first + d, ndim)};
-        for (int k = 0; k < p->count; ++k) strides[k + 1] = broadcast_stride(p->indices[k], d, p->index_ndim);
-        if (!ocl_view_push(&p->over, p->index_sizes[d], strides, 1 + MAX_INDICES)) return false;
-    }
-    for (int d = p->self->ndim - 1; d >= 0; --d) {
-        if (is_indexed(p, d)) continue;
-        if (at == p->first + p->index_ndim - 1) at -= p->index_ndim;
-        int64_t strides[2] = {broadcast_stride(shaped, at--, ndim), p->self->strides[d]};
-        if (!ocl_view_push(&p->rest, p->self->sizes[d], strides, 2)) return false;
+    for (int at = ndim - 1; at >= 0; --at) {
+        int64_t strides[1 + MAX_INDICES] = {broadcast_stride(shaped, at, ndim)};
+        const int d = dims[at], chosen = -1 - d;
+        if (d >= 0) {
+            strides[1] = p->self->strides[d];
+            if (!ocl_view_push(&p->rest, p->self->sizes[d], strides, 2)) return false;
+            continue;
+        }
+        for (int k = 0; k < p->count; ++k) strides[k + 1] = broadcast_stride(p->indices[k], chosen, s->ndim);
+        if (!ocl_view_push(&p->over, s->sizes[chosen], strides, 1 + MAX_INDICES)) return false;
     }
     return true;
 }
@@ -103,7 +82,7 @@ static wick_status *make_plan(plan *p, const wick_kernel_call *call, const wick_
     if (p->count == 0)
         return WICK_HOST_ERROR(call->host, WICK_UNSUPPORTED, "%s: opencl wants an index",
                                call->host->op_name(call->op));
-    broadcast_indices(p);
+    wick_selection_of(&call->values[1], &p->selection);
     place_indices(p);
     if (!make_views(p, shaped)) return ocl_view_error(call);
     for (int k = 0; k < p->count; ++k)

@@ -66,11 +66,8 @@ bool ocl_dtype_known(const ocl *self, wick_dtype dtype);
 const char *ocl_dtype_name(wick_dtype dtype);
 /* The bits of all dtypes the plugin moves and computes with on these devices. */
 uint32_t ocl_dtypes_all(const ocl *self);
-#define OCL_FLOATS \
-    (WICK_DTYPE_BIT(WICK_F16) | WICK_DTYPE_BIT(WICK_BF16) | WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64))
-#define OCL_INTEGERS                                                                                           \
-    (WICK_DTYPE_BIT(WICK_U8) | WICK_DTYPE_BIT(WICK_I8) | WICK_DTYPE_BIT(WICK_I16) | WICK_DTYPE_BIT(WICK_I32) | \
-     WICK_DTYPE_BIT(WICK_I64) | WICK_DTYPE_BIT(WICK_U16) | WICK_DTYPE_BIT(WICK_U32) | WICK_DTYPE_BIT(WICK_U64))
+#define OCL_FLOATS WICK_DTYPES_FLOAT
+#define OCL_INTEGERS (WICK_DTYPES_INT | WICK_DTYPES_UINT)
 
 /* The dtype whose type computes for a general variant: of f16, bf16 and f32 f32, of f64 and u64 themselves, of the other
  * integers and bool i64. */

@@ -2,6 +2,7 @@
 #include "kernels.h"
 
 #include <string.h>
+#include <wick/sdk/random.h>
 
 enum { UNIFORM, BERNOULLI, NORMAL, EXPONENTIAL, INTEGER, KINDS };
 #define RECIPE(kind) \
@@ -46,41 +47,19 @@ static wick_status *draw(const wick_kernel_call *call, const drawing *d) {
     return ocl_end_items(&launch, (view.numel + 3) / 4);
 }
 
-static wick_status *domain_error(const wick_kernel_call *call, const char *wanted, double p, double q) {
-    return WICK_HOST_ERROR(call->host, WICK_INVALID_ARGUMENT, "%s expects %s, got %g, %g",
-                           call->host->op_name(call->op), wanted, p, q);
+static wick_status *draw_real(const wick_kernel_call *call, int kind, wick_random_distribution distribution) {
+    const bool uniform = distribution == WICK_RANDOM_UNIFORM;
+    double p[2];
+    WICK_TRY(wick_random_parameters(call, distribution, p));
+    const uint32_t mask = uniform ? wick_random_mask(wick_tensor_dtype(wick_out_tensor(call, 0))) : UINT32_MAX;
+    return draw(call, &(drawing){.kind = kind, .p = p[0], .q = p[1], .mask = mask});
 }
-
-static drawing real_drawing(const wick_kernel_call *call, int kind, int parameters) {
-    drawing d = {.kind = kind, .mask = 0xffffffff, .p = wick_value_as_double(&call->values[1])};
-    if (parameters > 1) d.q = wick_value_as_double(&call->values[2]);
-    return d;
-}
-
-/* Of a reduced dtype no more bits are used than it holds: rounding must not reach the open end. */
-wick_status *ocl_uniform(const wick_kernel_call *call) {
-    drawing d = real_drawing(call, UNIFORM, 2);
-    wick_dtype dtype = wick_tensor_dtype(wick_out_tensor(call, 0));
-    if (!(d.p <= d.q)) return domain_error(call, "from <= to", d.p, d.q);
-    if (dtype == WICK_F16) d.mask = 0xffe00000;
-    if (dtype == WICK_BF16) d.mask = 0xff000000;
-    return draw(call, &d);
-}
-
-wick_status *ocl_normal(const wick_kernel_call *call) {
-    drawing d = real_drawing(call, NORMAL, 2);
-    return d.q >= 0 ? draw(call, &d) : domain_error(call, "std >= 0", d.p, d.q);
-}
-
+wick_status *ocl_uniform(const wick_kernel_call *call) { return draw_real(call, UNIFORM, WICK_RANDOM_UNIFORM); }
+wick_status *ocl_normal(const wick_kernel_call *call) { return draw_real(call, NORMAL, WICK_RANDOM_NORMAL); }
 wick_status *ocl_exponential(const wick_kernel_call *call) {
-    drawing d = real_drawing(call, EXPONENTIAL, 1);
-    return d.p > 0 ? draw(call, &d) : domain_error(call, "lambda > 0", d.p, 0);
+    return draw_real(call, EXPONENTIAL, WICK_RANDOM_EXPONENTIAL);
 }
-
-wick_status *ocl_bernoulli(const wick_kernel_call *call) {
-    drawing d = real_drawing(call, BERNOULLI, 1);
-    return d.p >= 0 && d.p <= 1 ? draw(call, &d) : domain_error(call, "0 <= p <= 1", d.p, 0);
-}
+wick_status *ocl_bernoulli(const wick_kernel_call *call) { return draw_real(call, BERNOULLI, WICK_RANDOM_BERNOULLI); }
 
 wick_status *ocl_bernoulli_tensor(const wick_kernel_call *call) {
     drawing d = {.kind = BERNOULLI, .mask = 0xffffffff, .chances = wick_arg_tensor(call, 1)};
@@ -89,21 +68,16 @@ wick_status *ocl_bernoulli_tensor(const wick_kernel_call *call) {
 }
 
 /* ---- integers ---- */
-static wick_status *draw_integers(const wick_kernel_call *call, int64_t from, bool bounded, int64_t to) {
-    drawing d = {.kind = INTEGER, .mask = 0xffffffff, .first = from};
-    if (bounded && from >= to) return domain_error(call, "from < to", (double)from, (double)to);
-    d.range = bounded ? (uint64_t)to - (uint64_t)from : 0;
-    return draw(call, &d);
+static wick_status *draw_integers(const wick_kernel_call *call, wick_random_range r) {
+    return draw(call, &(drawing){.kind = INTEGER, .mask = UINT32_MAX, .first = (int64_t)r.first, .range = r.range});
 }
-
 wick_status *ocl_random_to(const wick_kernel_call *call) {
-    return draw_integers(call, 0, true, wick_value_as_int(&call->values[1]));
+    wick_random_range r;
+    WICK_TRY(wick_random_to(call, &r));
+    return draw_integers(call, r);
 }
-
 wick_status *ocl_random_from(const wick_kernel_call *call) {
-    const wick_value *to = &call->values[2];
-    if (wick_value_is_none(to))
-        return WICK_HOST_ERROR(call->host, WICK_UNSUPPORTED, "%s: opencl wants an upper bound, got None",
-                               call->host->op_name(call->op));
-    return draw_integers(call, wick_value_as_int(&call->values[1]), true, wick_value_as_int(to));
+    wick_random_range r;
+    WICK_TRY(wick_random_from(call, &r));
+    return draw_integers(call, r);
 }

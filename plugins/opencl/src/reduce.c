@@ -14,29 +14,18 @@ static const ocl_recipe index_recipes[OCL_FOLDS] = {
     [OCL_MAXIMUM] = INDEX_RECIPE(MAXIMUM), [OCL_MINIMUM] = INDEX_RECIPE(MINIMUM)};
 
 /* ---- shapes ---- */
-/* True in out[d] for each dimension that goes; none named means all. */
-static void reduced_dims(const wick_value *dims, int ndim, bool *out) {
-    bool all = dims->tag == WICK_TAG_NONE || (dims->tag == WICK_TAG_I64_LIST && dims->count == 0);
-    for (int d = 0; d < ndim; ++d) out[d] = all;
-    if (all || ndim == 0) return;
-    if (dims->tag == WICK_TAG_I64) out[ocl_dim(dims->as.i, ndim)] = true;
-    for (uint32_t i = 0; dims->tag == WICK_TAG_I64_LIST && i < dims->count; ++i)
-        out[ocl_dim(dims->as.ints[i], ndim)] = true;
-}
-
 typedef struct shape {
     ocl_view kept, over;
 } shape;
 
 /* The outputs have the input's dimensions (keepdim) or only those that stay. */
-static bool make_shape(shape *s, const bool *reduced, const wick_tensor *in, const wick_tensor *const *outs,
-                       int nouts) {
+static bool make_shape(shape *s, uint64_t reduced, const wick_tensor *in, const wick_tensor *const *outs, int nouts) {
     ocl_view_clear(&s->kept), ocl_view_clear(&s->over);
     int from = outs[0]->ndim - 1;
     bool keepdim = outs[0]->ndim == in->ndim;
     for (int d = in->ndim - 1; d >= 0; --d) {
         int64_t strides[3] = {0, in->strides[d], 0};
-        if (reduced[d]) {
+        if (reduced >> d & 1) {
             if (!ocl_view_push(&s->over, in->sizes[d], &in->strides[d], 1)) return false;
             from -= keepdim;
             continue;
@@ -65,12 +54,10 @@ static wick_status *reduce(const wick_kernel_call *call, const wick_value *dims)
     ocl_fold kind = *(const ocl_fold *)call->data;
     const wick_tensor *in = wick_arg_tensor(call, 0), *out = wick_out_tensor(call, 0);
     ocl_variant v = {.recipe = &fold_recipes[kind], .dtypes = {out->dtype, in->dtype}};
-    bool reduced[WICK_MAX_DIMS];
     shape s;
     ocl_launch launch;
     v.compute = kind <= OCL_PRODUCT ? out->dtype : in->dtype;
-    reduced_dims(dims, in->ndim, reduced);
-    if (!make_shape(&s, reduced, in, &out, 1)) return ocl_view_error(call);
+    if (!make_shape(&s, wick_reduced_dims(dims, in->ndim), in, &out, 1)) return ocl_view_error(call);
     v.wide = ocl_view_is_wide(&s.kept) || ocl_view_is_wide(&s.over);
     bool lines = by_lines(&s);
     WICK_TRY(ocl_begin(&launch, call, &v, lines ? 0 : 1, in->numel));
@@ -91,12 +78,10 @@ static wick_status *index_reduce(const wick_kernel_call *call, ocl_fold kind, co
                                  const wick_tensor *values) {
     const wick_tensor *in = wick_arg_tensor(call, 0), *outs[] = {positions, values ? values : positions};
     ocl_variant v = {.recipe = &index_recipes[kind], .compute = in->dtype};
-    bool reduced[WICK_MAX_DIMS];
     shape s;
     ocl_launch launch;
     v.dtypes[0] = positions->dtype, v.dtypes[1] = in->dtype, v.dtypes[2] = outs[1]->dtype;
-    reduced_dims(&call->values[1], in->ndim, reduced);
-    if (!make_shape(&s, reduced, in, outs, 2)) return ocl_view_error(call);
+    if (!make_shape(&s, wick_reduced_dims(&call->values[1], in->ndim), in, outs, 2)) return ocl_view_error(call);
     v.wide = ocl_view_is_wide(&s.kept) || ocl_view_is_wide(&s.over);
     bool lines = by_lines(&s);
     WICK_TRY(ocl_begin(&launch, call, &v, lines ? 0 : 1, in->numel));

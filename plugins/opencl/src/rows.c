@@ -5,15 +5,14 @@
 #include <string.h>
 
 enum { ALL = OCL_FLOATS | OCL_INTEGERS | WICK_DTYPE_BIT(WICK_BOOL), NUMBERS = OCL_FLOATS | OCL_INTEGERS };
-enum { COMPLEX = WICK_DTYPE_BIT(WICK_C64) | WICK_DTYPE_BIT(WICK_C128) };
+enum { COMPLEX = WICK_DTYPES_COMPLEX };
 enum {
     POINTWISE = WICK_KERNEL_FUSED_CAST | WICK_KERNEL_DETERMINISTIC | WICK_KERNEL_HOST_NUMBERS,
     STRIDED = WICK_KERNEL_DETERMINISTIC,
     ROW_MAJOR = WICK_KERNEL_DETERMINISTIC | WICK_KERNEL_CONTIGUOUS
 };
 
-#define ROW(schema, fn, dtypes, flags, data) \
-    { sizeof(wick_kernel_row), flags, schema, fn, data, dtypes, 0 }
+#define ROW(schema, fn, dtypes, flags, data) WICK_KERNEL_ROW_WITH(schema, fn, data, dtypes, flags)
 static const wick_kernel_row fixed_rows[] = {
     /* elementwise, by kernels that choose the expression */
     ROW("copy_", ocl_copy, 0, POINTWISE, NULL),

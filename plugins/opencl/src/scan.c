@@ -44,7 +44,7 @@ wick_status *ocl_triu(const wick_kernel_call *call) { return triangle(call, TRIU
 /* (self, dim, dtype) */
 static wick_status *scan(const wick_kernel_call *call, int kind) {
     const wick_tensor *in = wick_arg_tensor(call, 0), *out = wick_out_tensor(call, 0), *both[] = {out, in};
-    int dim = ocl_dim(call->values[1].as.i, in->ndim);
+    int dim = wick_dim_of(&call->values[1], in->ndim);
     ocl_variant v = {.recipe = &recipes[kind], .compute = out->dtype, .dtypes = {out->dtype, in->dtype}};
     cl_long count = 1, strides[2] = {0, 0};
     ocl_view view;

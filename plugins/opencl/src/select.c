@@ -14,7 +14,7 @@ wick_status *ocl_sort(const wick_kernel_call *call) {
     const wick_tensor *in = wick_arg_tensor(call, 0), *values = wick_out_tensor(call, 0),
                       *at = wick_out_tensor(call, 1);
     ocl_variant v = {.recipe = &sort_recipe, .compute = in->dtype, .dtypes = {values->dtype, in->dtype, at->dtype}};
-    int dim = ocl_dim(call->values[2].as.i, in->ndim);
+    int dim = wick_dim_of(&call->values[2], in->ndim);
     cl_long strides[4] = {0, 0, 0, 0}, count = in->ndim ? in->sizes[dim] : 1;
     ocl_view lines;
     ocl_launch launch;

@@ -53,5 +53,3 @@ wick_status *ocl_view_error(const wick_kernel_call *call) {
                            "%s: opencl kernels take %d dimensions that cannot be merged, got more",
                            host->op_name(call->op), OCL_DIMS);
 }
-
-int ocl_dim(int64_t dim, int ndim) { return (int)(dim < 0 ? dim + ndim : dim); }

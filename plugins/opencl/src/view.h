@@ -26,7 +26,5 @@ bool ocl_view_of(ocl_view *view, const wick_tensor *shape, int skip, const wick_
 bool ocl_view_is_wide(const ocl_view *view);
 /* The error for a view that has too many dimensions. */
 wick_status *ocl_view_error(const wick_kernel_call *call);
-/* An int argument that counts dimensions from the end if it is negative. */
-int ocl_dim(int64_t dim, int ndim);
 
 #endif

@@ -1,6 +1,8 @@
 /* Sliding windows: unfolding for convolutions, max pooling. All tensors are row-major. */
 #include "kernels.h"
 
+#include <wick/sdk/shape.h>
+
 static const ocl_recipe columns_recipe = {
     .sources = {ocl_source_window}, .kernels = {"im2col", "col2im"}, .expression = "0"};
 enum { POOL, POOL_BACKWARD, POOL_ASTRAY };
@@ -15,30 +17,22 @@ typedef struct window {
     cl_long kernel[2], stride[2], padding[2], dilation[2];
 } window;
 
-/* An int[2] of the schema: one number stands for both, none for `fallback`. */
-static void read_pair(cl_long *out, const wick_value *v, const cl_long *fallback) {
-    for (int i = 0; i < 2; ++i)
-        out[i] = v->tag == WICK_TAG_I64 ? v->as.i : v->count == 0 ? fallback[i] : v->as.ints[v->count == 1 ? 0 : i];
-}
-
-static cl_long positions(cl_long size, const window *w, int axis) {
-    return (size + 2 * w->padding[axis] - w->dilation[axis] * (w->kernel[axis] - 1) - 1) / w->stride[axis] + 1;
-}
-
-static void image_of(window *w, const wick_tensor *image) {
-    w->height = image->sizes[image->ndim - 2], w->width = image->sizes[image->ndim - 1];
-    w->planes = 1;
-    for (int d = 0; d < image->ndim - 2; ++d) w->planes *= image->sizes[d];
+static window window_of(const wick_windows *from, const wick_tensor *image) {
+    window w = {1, from->in[1], from->in[2], from->out[1], from->out[2], {0}, {0}, {0}, {0}};
+    for (int d = 0; d < image->ndim - 2; ++d) w.planes *= image->sizes[d];
+    for (int d = 0; d < 2; ++d) {
+        w.kernel[d] = from->kernel[d + 1], w.stride[d] = from->stride[d + 1];
+        w.padding[d] = from->padding[d + 1], w.dilation[d] = from->dilation[d + 1];
+    }
+    return w;
 }
 
 /* ---- im2col and col2im ---- */
-/* Values kernel, dilation, padding and stride from argument `first` on. */
-static void read_columns(window *w, const wick_kernel_call *call, int first, const wick_tensor *image) {
-    static const cl_long none[2] = {1, 1};
-    read_pair(w->kernel, &call->values[first], none), read_pair(w->dilation, &call->values[first + 1], none);
-    read_pair(w->padding, &call->values[first + 2], none), read_pair(w->stride, &call->values[first + 3], none);
-    image_of(w, image);
-    w->rows = positions(w->height, w, 0), w->columns = positions(w->width, w, 1);
+/* `first`: position of kernel_size. */
+static window column_window(const wick_kernel_call *call, int first, const wick_tensor *image) {
+    wick_windows w;
+    wick_windows_columns(&call->values[first], image, &w);
+    return window_of(&w, image);
 }
 
 static wick_status *run_columns(const wick_kernel_call *call, const window *w, int kernel) {
@@ -53,27 +47,23 @@ static wick_status *run_columns(const wick_kernel_call *call, const window *w, i
 
 /* (self [.., h, w], kernel, dilation, padding, stride) */
 wick_status *ocl_im2col(const wick_kernel_call *call) {
-    window w;
-    read_columns(&w, call, 1, wick_arg_tensor(call, 0));
+    window w = column_window(call, 1, wick_arg_tensor(call, 0));
     return run_columns(call, &w, 0);
 }
 
 /* (self, output_size, kernel, dilation, padding, stride) -> [.., h, w] */
 wick_status *ocl_col2im(const wick_kernel_call *call) {
-    window w;
-    read_columns(&w, call, 2, wick_out_tensor(call, 0));
+    window w = column_window(call, 2, wick_out_tensor(call, 0));
     return run_columns(call, &w, 1);
 }
 
 /* ---- max pooling ---- */
-/* Values kernel, stride, padding and dilation from argument `first` on. */
-static void read_pool(window *w, const wick_kernel_call *call, int first, const wick_tensor *image,
-                      const wick_tensor *pooled) {
-    static const cl_long zero[2] = {0, 0}, one[2] = {1, 1};
-    read_pair(w->kernel, &call->values[first], one), read_pair(w->stride, &call->values[first + 1], w->kernel);
-    read_pair(w->padding, &call->values[first + 2], zero), read_pair(w->dilation, &call->values[first + 3], one);
-    image_of(w, image);
-    w->rows = pooled->sizes[pooled->ndim - 2], w->columns = pooled->sizes[pooled->ndim - 1];
+/* `first`: position of kernel_size. */
+static window pool_window(const wick_kernel_call *call, int first, const wick_tensor *image,
+                          const wick_tensor *pooled) {
+    wick_windows w;
+    wick_windows_pool(&call->values[first], true, image, pooled, 2, &w);
+    return window_of(&w, image);
 }
 
 static ocl_variant pool_variant(const wick_tensor *out, const wick_tensor *in, const wick_tensor *at) {
@@ -85,8 +75,7 @@ wick_status *ocl_max_pool2d(const wick_kernel_call *call) {
     const wick_tensor *in = wick_arg_tensor(call, 0), *out = wick_out_tensor(call, 0), *at = wick_out_tensor(call, 1);
     ocl_variant v = pool_variant(out, in, at);
     ocl_launch launch;
-    window w;
-    read_pool(&w, call, 1, in, out);
+    window w = pool_window(call, 1, in, out);
     WICK_TRY(ocl_begin(&launch, call, &v, POOL, out->numel));
     ocl_arg(&launch, &w, sizeof w);
     ocl_arg_tensor(&launch, out), ocl_arg_tensor(&launch, in), ocl_arg_tensor(&launch, at);
@@ -132,7 +121,7 @@ wick_status *ocl_max_pool2d_backward(const wick_kernel_call *call) {
     b.out = wick_out_tensor(call, 0);
     b.variant = pool_variant(b.out, b.grad, b.at);
     if (b.out->numel == 0) return NULL;
-    read_pool(&b.w, call, 2, b.out, b.grad);
+    b.w = pool_window(call, 2, b.out, b.grad);
     WICK_TRY(call->host->device_workspace(call, (uint64_t)b.w.planes * sizeof(cl_int), &b.astray));
     WICK_TRY(find_astray(&b));
     WICK_TRY(ocl_begin(&launch, call, &b.variant, POOL_BACKWARD, b.out->numel));

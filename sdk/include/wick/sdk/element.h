@@ -35,6 +35,11 @@ static inline const char *wick_element_name(uint32_t dtype) {
     return wick_dtype_bytes((wick_dtype)dtype) ? "registered" : "invalid";
 }
 
+/* The spacing of a floating dtype's numbers above 1: what root-mean-square normalization adds if nothing is given. */
+static inline double wick_element_epsilon(uint32_t dtype) {
+    return dtype == WICK_F64 ? 0x1p-52 : dtype == WICK_F16 ? 0x1p-10 : dtype == WICK_BF16 ? 0x1p-7 : 0x1p-23;
+}
+
 /* ---- the small floats ---- */
 static inline uint32_t wick_f32_bits(float x) {
     uint32_t u;

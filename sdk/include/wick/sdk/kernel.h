@@ -91,6 +91,19 @@ typedef struct wick_kernel_row {
 
 #define WICK_KERNEL_ROW(schema_, fn_, dtypes_, flags_) \
     { sizeof(wick_kernel_row), (flags_), (schema_), (fn_), NULL, (dtypes_), 0 }
+/* With the kernel's own data. */
+#define WICK_KERNEL_ROW_WITH(schema_, fn_, data_, dtypes_, flags_) \
+    { sizeof(wick_kernel_row), (flags_), (schema_), (fn_), (data_), (dtypes_), 0 }
+
+/* Sets for `dtypes`. */
+#define WICK_DTYPES_F8 (WICK_DTYPE_BIT(WICK_F8E4M3FN) | WICK_DTYPE_BIT(WICK_F8E5M2))
+#define WICK_DTYPES_FLOAT \
+    (WICK_DTYPE_BIT(WICK_F16) | WICK_DTYPE_BIT(WICK_BF16) | WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64))
+#define WICK_DTYPES_COMPLEX (WICK_DTYPE_BIT(WICK_C64) | WICK_DTYPE_BIT(WICK_C128))
+#define WICK_DTYPES_INT                                                                                        \
+    (WICK_DTYPE_BIT(WICK_U8) | WICK_DTYPE_BIT(WICK_I8) | WICK_DTYPE_BIT(WICK_I16) | WICK_DTYPE_BIT(WICK_I32) | \
+     WICK_DTYPE_BIT(WICK_I64))
+#define WICK_DTYPES_UINT (WICK_DTYPE_BIT(WICK_U16) | WICK_DTYPE_BIT(WICK_U32) | WICK_DTYPE_BIT(WICK_U64))
 
 /* Argument or output `i`, NULL for None. After host->resize_output an output is the same tensor with its new sizes and
  * memory. */
@@ -101,12 +114,11 @@ static inline wick_tensor *wick_out_tensor(const wick_kernel_call *k, int i) {
     return wick_arg_tensor(k, k->nargs + i);
 }
 
-/* An `int dim` argument of a tensor with `ndim` dimensions as 0 .. ndim - 1: -1 is the last. The shape rule has
- * checked its range; 0 for a tensor without dimensions, which counts as one of size 1. */
-static inline int wick_dim_of(const wick_value *value, int ndim) {
-    const int64_t dim = value->as.i;
-    return ndim == 0 ? 0 : (int)(dim < 0 ? dim + ndim : dim);
-}
+/* A dimension of a tensor with `ndim` of them as 0 .. ndim - 1: -1 is the last. The shape rule has checked its range; 0
+ * for a tensor without dimensions, which counts as one of size 1. */
+static inline int wick_wrap_dim(int64_t dim, int ndim) { return ndim == 0 ? 0 : (int)(dim < 0 ? dim + ndim : dim); }
+/* The same for an `int dim` argument. */
+static inline int wick_dim_of(const wick_value *value, int ndim) { return wick_wrap_dim(value->as.i, ndim); }
 
 /* Element `i` of an `int[n]` argument: a list of one, or a number, stands for all. An empty list and None have no
  * elements: `fallback` (a pooling's stride: its kernel size). */
@@ -114,6 +126,17 @@ static inline int64_t wick_int_at(const wick_value *value, uint32_t i, int64_t f
     if (value->tag == WICK_TAG_I64) return value->as.i;
     if (value->tag != WICK_TAG_I64_LIST || value->count == 0) return fallback;
     return value->as.ints[value->count == 1 ? 0 : i < value->count ? i : value->count - 1];
+}
+
+/* Bits of the dimensions that an argument names: None and the empty list mean all. Negative ones count from the end. */
+static inline uint64_t wick_reduced_dims(const wick_value *dims, int ndim) {
+    const uint64_t all = ndim < 64 ? (UINT64_C(1) << ndim) - 1 : ~UINT64_C(0);
+    uint64_t bits = 0;
+    const int64_t *list = dims->tag == WICK_TAG_I64 ? &dims->as.i : dims->as.ints;
+    const uint32_t n = dims->tag == WICK_TAG_I64 ? 1 : dims->tag == WICK_TAG_I64_LIST ? dims->count : 0;
+    if (!n || !ndim) return all;
+    for (uint32_t i = 0; i < n; ++i) bits |= UINT64_C(1) << wick_wrap_dim(list[i], ndim);
+    return bits & all;
 }
 
 #endif

@@ -204,16 +204,6 @@ typedef struct wick_reduce_loop_ {
     wick_dtype memory_in, memory_out, row_in, row_out;
 } wick_reduce_loop_;
 
-/* Bits of the dimensions that an argument names: None and the empty list mean all. Negative ones count from the end. */
-static inline uint64_t wick_reduced_dims(const wick_value *dims, int ndim) {
-    const uint64_t all = ndim < 64 ? (UINT64_C(1) << ndim) - 1 : ~UINT64_C(0);
-    uint64_t bits = 0;
-    const int64_t *list = dims->tag == WICK_TAG_I64 ? &dims->as.i : dims->as.ints;
-    const uint32_t n = dims->tag == WICK_TAG_I64 ? 1 : dims->tag == WICK_TAG_I64_LIST ? dims->count : 0;
-    for (uint32_t i = 0; i < n; ++i) bits |= UINT64_C(1) << (list[i] < 0 ? list[i] + ndim : list[i]);
-    return n && ndim ? bits & all : all;
-}
-
 /* A view of `t` over the dimensions of `shape` that are in `dims`. `dropped`: t has only those, in this order. */
 typedef struct wick_reduce_view_ {
     wick_tensor t;
