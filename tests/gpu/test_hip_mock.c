@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <wick/autograd.h>
+#include <wick/call.h>
 #include <wick/graph.h>
 #include <wick/sdk/plugin.h>
 #include <wick/stream.h>
@@ -403,6 +404,88 @@ static void test_each_call_failing(void **state) {
     }
 }
 
+/* ---- replayed steps ---- */
+static void run_step(wick_step_graph *graph, wick_tensor *(*work)(wick_tensor *x), wick_tensor *x, float *out) {
+    assert_true(wick_step_begin(F.c, graph));
+    wick_tensor *y = work(x);
+    assert_true(wick_step_end(F.c));
+    expect_ok(wick_tensor_to_host(F.c, y, out, (size_t)x->numel * sizeof *out));
+}
+
+static wick_tensor *no_draws(wick_tensor *x) { return wick_neg(F.c, wick_exp(F.c, x)); }
+static wick_tensor *draws(wick_tensor *x) { return wick_dropout(F.c, x, 0.5, true); }
+
+/* A step is one launch of its graph; where it draws random numbers, a kernel writes where they begin: no copy from the
+ * host, which would wait for the device. */
+static void test_replayed_steps_do_not_wait(void **state) {
+    static const struct {
+        wick_tensor *(*work)(wick_tensor *x);
+        long launches;
+    } steps[] = {{no_draws, 0}, {draws, 1}};
+    for (size_t k = 0; k < COUNT(steps); ++k) {
+        wick_step_graph *graph;
+        start();
+        wick_tensor *x = numbers(HIP, 64, 0.01f), *host = numbers(F.host, 64, 0.01f);
+        float out[64], want[64];
+        wick_manual_seed(F.c, 7);
+        expect_ok(wick_step_graph_create(F.runtime, HIP, 1, &graph));
+        for (int step = 0; step < 6; ++step) {
+            const long waits = mock_calls("hipStreamSynchronize"), copies = mock_calls("hipMemcpyHtoDAsync");
+            const long launches = mock_calls("hipModuleLaunchKernel"), graphs = mock_calls("hipGraphLaunch");
+            wick_scope scope = wick_scope_open(F.c);
+            run_step(graph, steps[k].work, x, out);
+            wick_scope_close(F.c, scope);
+            if (step < 3) continue;
+            assert_int_equal(mock_calls("hipGraphLaunch") - graphs, 1);
+            assert_int_equal(mock_calls("hipModuleLaunchKernel") - launches, steps[k].launches);
+            assert_int_equal(mock_calls("hipMemcpyHtoDAsync") - copies, 0);
+            assert_int_equal(mock_calls("hipStreamSynchronize") - waits, 1); /* the copy to the host at the end */
+        }
+        wick_manual_seed(F.c, 7);
+        for (int step = 0; step < 6; ++step) {
+            wick_tensor *y = steps[k].work(host);
+            expect_ok(wick_tensor_to_host(F.c, y, want, sizeof want));
+        }
+        for (int i = 0; i < 64; ++i) assert_float_equal(out[i], want[i], 1e-6);
+        wick_step_graph_destroy(graph);
+        end();
+    }
+}
+
+/* ---- cross entropy is one kernel each way ---- */
+static wick_tensor *whole(wick_device device, const int64_t *data, wick_dim n) {
+    return wick_tensor_from_host(F.c, data, WICK_I64, 1, &n, device);
+}
+
+static void cross_entropy_on(wick_device device, int64_t reduction, bool weighted, wick_tensor **out_loss,
+                             wick_tensor **out_grad) {
+    static const int64_t classes[] = {3, 0, 1, -100, 6, 2};
+    wick_cross_entropy_loss_options o = WICK_CROSS_ENTROPY_LOSS_OPTIONS_INIT;
+    o.reduction = reduction;
+    wick_tensor *x = wick_reshape(F.c, numbers(device, 42, 0.37f), (const int64_t[]){6, 7}, 2);
+    x = wick_set_requires_grad(F.c, wick_detach(F.c, wick_sin(F.c, x)), true);
+    wick_tensor *weight = weighted ? wick_exp(F.c, numbers(device, 7, 0.3f)) : NULL;
+    *out_loss = wick_cross_entropy_loss(F.c, x, whole(device, classes, 6), weight, &o);
+    wick_backward(F.c, wick_sum(F.c, wick_mul(F.c, *out_loss, *out_loss), NULL));
+    *out_grad = wick_grad_of(x);
+}
+
+static void test_cross_entropy_is_fused(void **state) {
+    start();
+    for (int64_t reduction = 0; reduction < 3; ++reduction)
+        for (int weighted = 0; weighted < 2; ++weighted) {
+            wick_tensor *loss[2], *grad[2];
+            cross_entropy_on(F.host, reduction, weighted, &loss[0], &grad[0]);
+            cross_entropy_on(HIP, reduction, weighted, &loss[1], &grad[1]);
+            assert_same_values(loss[1], loss[0], 1e-5);
+            assert_same_values(grad[1], grad[0], 1e-5);
+        }
+    const wick_op *op = wick_op_find(F.runtime, "_fused_cross_entropy");
+    assert_true(wick_op_has_kernel(F.runtime, op, HIP.type));
+    assert_false(wick_op_has_kernel(F.runtime, op, F.host.type));
+    end();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_device),
@@ -423,6 +506,8 @@ int main(void) {
         cmocka_unit_test(test_launch_failures),
         cmocka_unit_test(test_asynchronous_failures),
         cmocka_unit_test(test_each_call_failing),
+        cmocka_unit_test(test_replayed_steps_do_not_wait),
+        cmocka_unit_test(test_cross_entropy_is_fused),
     };
     return cmocka_run_group_tests(tests, open_mock, NULL);
 }
