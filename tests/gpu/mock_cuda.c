@@ -1,6 +1,8 @@
 /* What CUDA's driver has and HIP's runtime has not: contexts. The rest are mock_hip.c's functions under CUDA's names. */
 #include "mock_hip.h"
 
+#include "../../plugins/cuda/launch.h"
+
 #define DEVICES 16
 
 /* A context is the address of its device's number. */
@@ -9,6 +11,9 @@ static _Thread_local const int *current;
 
 int hipSetDevice(int device);
 const char *hipGetErrorName(int result);
+int hipModuleLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                          unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **parameters,
+                          void **extra);
 
 MOCK_API int cuDevicePrimaryCtxRetain(const void **out, int device) {
     MOCK_ENTER("cuDevicePrimaryCtxRetain");
@@ -38,4 +43,13 @@ MOCK_API int cuCtxGetCurrent(const int **out) {
 MOCK_API int cuGetErrorName(int result, const char **out) {
     *out = hipGetErrorName(result);
     return MOCK_SUCCESS;
+}
+
+/* The one attribute that plugin cuda asks for: there is nothing to do for it where a kernel runs at once. */
+MOCK_API int cuLaunchKernelEx(const cuda_launch *l, void *function, void **parameters, void **extra) {
+    MOCK_ENTER("cuLaunchKernelEx");
+    if (l->attribute_count != 1 || l->attributes->id != CUDA_LAUNCH_PROGRAMMATIC || l->attributes->value.yes != 1)
+        return MOCK_INVALID_VALUE;
+    return hipModuleLaunchKernel(function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2],
+                                 l->shared_bytes, l->stream, parameters, extra);
 }
