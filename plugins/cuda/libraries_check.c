@@ -1,4 +1,4 @@
-/* Where the libraries' headers are there: the numbers and layouts that gemm.c and convolution.c repeat. */
+/* Where the libraries' headers are there: the numbers and layouts that cublaslt.c, convolution.c and ../gpu/host/blas.c repeat. */
 #if defined(__has_include)
 #if __has_include(<cublasLt.h>) && __has_include(<cudnn.h>)
 #include <cublasLt.h>
@@ -13,6 +13,8 @@ SAME(CUDA_R_16BF, 14);
 SAME(CUBLAS_COMPUTE_32F, 68);
 SAME(CUBLAS_COMPUTE_64F, 70);
 SAME(CUBLAS_COMPUTE_32F_FAST_TF32, 77);
+SAME(CUBLAS_OP_N, 0);
+SAME(CUBLAS_OP_T, 1);
 SAME(CUBLASLT_MATMUL_DESC_TRANSA, 3);
 SAME(CUBLASLT_MATMUL_DESC_TRANSB, 4);
 SAME(CUBLASLT_MATMUL_DESC_EPILOGUE, 7);
