@@ -105,7 +105,7 @@ static conv_plan *make_plan(gpu_libraries *all, cuda_library_device *d, const co
     conv_plan *p = calloc(1, sizeof *p);
     if (!p) return NULL;
     p->usable = !make_descriptors(&all->cudnn, key, p) && choose(&all->cudnn, d->cudnn, key, p);
-    if (cuda_cache_add(&d->convolutions, key, sizeof *key, p)) return p;
+    if (gpu_cache_add(&d->convolutions, key, sizeof *key, p)) return p;
     cuda_convolution_release(all, p);
     return NULL;
 }
@@ -146,7 +146,7 @@ static wick_status *run(conv_job *j, enum direction direction, const wick_tensor
     gpu_libraries *all = gpu_of(j->call)->libraries;
     wick_memory workspace = {0};
     j->key.direction = (int32_t)direction;
-    conv_plan *p = cuda_cache_find(&j->device->convolutions, &j->key, sizeof j->key);
+    conv_plan *p = gpu_cache_find(&j->device->convolutions, &j->key, sizeof j->key);
     if (!p) p = make_plan(all, j->device, &j->key);
     if (!p) return WICK_HOST_ERROR(j->call->host, WICK_OUT_OF_MEMORY, "no memory for a plan of a convolution");
     if (!p->usable)

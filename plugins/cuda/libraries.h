@@ -3,52 +3,26 @@
 #ifndef WICK_CUDA_LIBRARIES_H
 #define WICK_CUDA_LIBRARIES_H
 
-#include "../gpu/host/gemm.h"
-#include "../gpu/host/gpu.h"
+#include "../gpu/host/blas.h"
 
-/* ---- functions ---- */
-typedef struct cublaslt_functions {
-#define CUDA_FUNCTION(field, parameters, symbol) int(*field) parameters;
-#include "cublaslt.inc"
-} cublaslt_functions;
+/* ---- cublaslt.c ---- */
+extern const gpu_blas_vendor cuda_cublaslt;
 
+/* ---- cuDNN ---- */
 typedef struct cudnn_functions {
 #define CUDA_FUNCTION(field, parameters, symbol) int(*field) parameters;
 #include "cudnn.inc"
 } cudnn_functions;
 
-/* ---- what is kept per shape (cache.c): a key's bytes lead to a value ---- */
-#define CUDA_BUCKETS 256
-
-typedef struct cuda_plan {
-    struct cuda_plan *next;
-    size_t key_bytes;
-    void *value;         /* the user's */
-    unsigned char key[]; /* whole 32-bit words, all compared: no padding but zeros */
-} cuda_plan;
-
-typedef struct cuda_cache {
-    cuda_plan *buckets[CUDA_BUCKETS];
-} cuda_cache;
-
-/* The value of the key, NULL if there is none. Not thread-safe. */
-void *cuda_cache_find(const cuda_cache *cache, const void *key, size_t bytes);
-/* Keeps the value; false without memory. */
-bool cuda_cache_add(cuda_cache *cache, const void *key, size_t bytes, void *value);
-/* Forgets everything; `release` frees a value. */
-void cuda_cache_clear(cuda_cache *cache, void (*release)(void *user, void *value), void *user);
-
-/* ---- of one device: handles are made at their first use, under the lock ---- */
+/* Of one device: the handle is made at its first use, under the lock. */
 typedef struct cuda_library_device {
     pthread_mutex_t lock;
-    void *cublaslt, *cudnn;
-    cuda_cache products, convolutions;
+    void *cudnn;
+    gpu_cache convolutions;
 } cuda_library_device;
 
 struct gpu_libraries {
-    cublaslt_functions cublaslt;
     cudnn_functions cudnn;
-    bool has_cublaslt, has_cudnn;
     cuda_library_device devices[GPU_DEVICES];
 };
 
@@ -58,10 +32,6 @@ static inline cuda_library_device *cuda_libraries_of(const wick_kernel_call *cal
 
 wick_status *cuda_libraries_open(gpu_instance *gpu, const wick_config *config);
 void cuda_libraries_close(gpu_instance *gpu);
-
-/* ---- gemm.c ---- */
-wick_status *cuda_gemm(const wick_kernel_call *call, const gpu_gemm *product, bool *out_done);
-void cuda_gemm_release(void *libraries, void *plan);
 
 /* ---- convolution.c ---- */
 extern const wick_kernel_row cuda_convolution_rows[];

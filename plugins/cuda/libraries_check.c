@@ -1,4 +1,5 @@
-/* Where the headers are there: the numbers and layouts that gemm.c, convolution.c and launch.h repeat. */
+/* Where the headers are there: the numbers and layouts that launch.h, cublaslt.c, convolution.c and ../gpu/host/blas.c
+ * repeat. */
 #include <stddef.h>
 
 #if defined(__has_include)
@@ -14,6 +15,8 @@ SAME(CUDA_R_16BF, 14);
 SAME(CUBLAS_COMPUTE_32F, 68);
 SAME(CUBLAS_COMPUTE_64F, 70);
 SAME(CUBLAS_COMPUTE_32F_FAST_TF32, 77);
+SAME(CUBLAS_OP_N, 0);
+SAME(CUBLAS_OP_T, 1);
 SAME(CUBLASLT_MATMUL_DESC_TRANSA, 3);
 SAME(CUBLASLT_MATMUL_DESC_TRANSB, 4);
 SAME(CUBLASLT_MATMUL_DESC_EPILOGUE, 7);

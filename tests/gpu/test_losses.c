@@ -21,6 +21,7 @@ static wick_config_file *config_of(const char *device, const char *graphs) {
     const char *const settings[][2] = {{"runtime.plugins", "cpu, hip"},
                                        {"runtime.device", device},
                                        {"plugin.hip.driver", WICK_BUILD_DIR "/tests/libmock_hip.so"},
+                                       {"plugin.hip.hipblaslt", "no"},
                                        {"plugin.hip.graphs", graphs},
                                        {"train.out", scratch_folder},
                                        {"train.batch_size", BATCH_SIZE},

@@ -11,8 +11,10 @@ struct random_source {
     GPU_MEMBER philox4 high(int64_t group) const { return philox(seed, offset + (uint64_t)group, 0); }
     GPU_MEMBER philox4 low(int64_t group) const { return philox(seed, offset + (uint64_t)group, 1); }
 };
+/* Volatile, lest clang makes both branches one load of a chosen address, over which clang 19 never ends (InstCombine). */
 GPU_FN random_source source_of(const gpu_random_state &s) {
-    return s.state ? random_source{s.state[0], s.state[1] + s.offset} : random_source{s.seed, s.offset};
+    const volatile uint64_t *state = s.state;
+    return state ? random_source{state[0], state[1] + s.offset} : random_source{s.seed, s.offset};
 }
 
 GPU_FN double unit24(uint32_t high) { return (double)(high >> 8) * (1.0 / (1 << 24)); }

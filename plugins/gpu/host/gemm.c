@@ -1,6 +1,8 @@
 /* Matrix products: mm, bmm and their forms with an accumulator. */
 #include "gemm.h"
 
+#include "blas.h"
+
 #define TILE 64
 #define THREADS 256
 #define GRID_Z 65535
@@ -32,10 +34,9 @@ static wick_status *run_own(const wick_kernel_call *call, const gpu_gemm *g) {
 }
 
 wick_status *gpu_gemm_run(const wick_kernel_call *call, const gpu_gemm *g) {
-    const gpu_vendor *vendor = gpu_of(call)->vendor;
     bool done = false;
     if (!g->args.m || !g->args.n || !g->args.batch) return NULL;
-    if (vendor->gemm && g->args.k) WICK_TRY(vendor->gemm(call, g, &done));
+    if (g->args.k) WICK_TRY(gpu_blas_gemm(call, g, &done));
     return done ? NULL : run_own(call, g);
 }
 

@@ -25,8 +25,10 @@ enum gpu_result { GPU_SUCCESS = 0, GPU_OUT_OF_MEMORY = 2, GPU_NOT_FOUND = 500, G
 
 typedef struct gpu_instance gpu_instance;
 typedef struct gpu_device gpu_device;
-typedef struct gpu_libraries gpu_libraries; /* the vendor's: BLAS, DNN */
-typedef struct gpu_gemm gpu_gemm;           /* gemm.h */
+typedef struct gpu_blas gpu_blas;               /* blas.c */
+typedef struct gpu_blas_vendor gpu_blas_vendor; /* blas.h */
+typedef struct gpu_libraries gpu_libraries;     /* the vendor's others: DNN */
+typedef struct gpu_gemm gpu_gemm;               /* gemm.h */
 
 /* What differs between the vendors. Constant. */
 typedef struct gpu_vendor {
@@ -49,10 +51,9 @@ typedef struct gpu_vendor {
     void (*close_device)(gpu_device *device);
     const char *(*error_text)(const gpu_instance *gpu, int result);
     /* Libraries are optional: absent ones leave the own kernels. Reasons go to gpu->library_notes. */
+    const gpu_blas_vendor *blas; /* NULL: none */
     wick_status *(*open_libraries)(gpu_instance *gpu, const wick_config *config);
     void (*close_libraries)(gpu_instance *gpu);
-    /* A matrix product by the vendor's BLAS; leaves *out_done false where that does not take it. Optional: no BLAS. */
-    wick_status *(*gemm)(const wick_kernel_call *call, const gpu_gemm *product, bool *out_done);
 } gpu_vendor;
 
 struct gpu_device {
@@ -75,6 +76,7 @@ struct gpu_instance {
     void *library;
     gpu_driver driver;
     void *vendor_functions[16];
+    gpu_blas *blas; /* NULL: none */
     gpu_libraries *libraries;
     char library_notes[160];
     /* Kernels that need the libraries, set by open_libraries; they take the place of rows of the same schema. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu.h"
+#include "blas.h"
 
 /* ---- the driver ---- */
 static const char *const symbols[][2] = {
@@ -188,6 +188,7 @@ static wick_status *join_tables(gpu_instance *gpu) {
 void gpu_destroy(void *instance) {
     gpu_instance *gpu = instance;
     if (gpu->libraries) gpu->vendor->close_libraries(gpu);
+    gpu_blas_close(gpu);
     while (gpu->count) close_device(&gpu->devices[--gpu->count]);
     pthread_mutex_destroy(&gpu->lock);
     free(gpu->rows);
@@ -199,6 +200,7 @@ static wick_status *fill(gpu_instance *gpu, const wick_config *config) {
     snprintf(gpu->device_name, sizeof gpu->device_name, "%s", name);
     WICK_TRY(open_driver(gpu, config));
     WICK_TRY(open_devices(gpu, config));
+    WICK_TRY(gpu_blas_open(gpu, config));
     if (gpu->vendor->open_libraries) WICK_TRY(gpu->vendor->open_libraries(gpu, config));
     WICK_TRY(join_tables(gpu));
     gpu->backend = (wick_backend){

@@ -1,7 +1,8 @@
-/* Plans by key. */
+/* Values by key. */
 #include <stdlib.h>
+#include <string.h>
 
-#include "libraries.h"
+#include "cache.h"
 
 /* FNV-1a, a 32-bit word at a time. */
 static unsigned hash(const void *key, size_t bytes) {
@@ -12,17 +13,17 @@ static unsigned hash(const void *key, size_t bytes) {
         memcpy(&word, p + i, sizeof word);
         h = (h ^ word) * UINT64_C(1099511628211);
     }
-    return (unsigned)((h ^ h >> 32) % CUDA_BUCKETS);
+    return (unsigned)((h ^ h >> 32) % GPU_CACHE_BUCKETS);
 }
 
-void *cuda_cache_find(const cuda_cache *cache, const void *key, size_t bytes) {
-    for (const cuda_plan *p = cache->buckets[hash(key, bytes)]; p; p = p->next)
+void *gpu_cache_find(const gpu_cache *cache, const void *key, size_t bytes) {
+    for (const gpu_cached *p = cache->buckets[hash(key, bytes)]; p; p = p->next)
         if (p->key_bytes == bytes && !memcmp(p->key, key, bytes)) return p->value;
     return NULL;
 }
 
-bool cuda_cache_add(cuda_cache *cache, const void *key, size_t bytes, void *value) {
-    cuda_plan *p = malloc(sizeof *p + bytes), **bucket = &cache->buckets[hash(key, bytes)];
+bool gpu_cache_add(gpu_cache *cache, const void *key, size_t bytes, void *value) {
+    gpu_cached *p = malloc(sizeof *p + bytes), **bucket = &cache->buckets[hash(key, bytes)];
     if (!p) return false;
     p->next = *bucket;
     p->key_bytes = bytes;
@@ -32,9 +33,9 @@ bool cuda_cache_add(cuda_cache *cache, const void *key, size_t bytes, void *valu
     return true;
 }
 
-void cuda_cache_clear(cuda_cache *cache, void (*release)(void *user, void *value), void *user) {
-    for (int i = 0; i < CUDA_BUCKETS; ++i)
-        for (cuda_plan *p = cache->buckets[i], *next; p; p = next) {
+void gpu_cache_clear(gpu_cache *cache, void (*release)(void *user, void *value), void *user) {
+    for (int i = 0; i < GPU_CACHE_BUCKETS; ++i)
+        for (gpu_cached *p = cache->buckets[i], *next; p; p = next) {
             next = p->next;
             release(user, p->value);
             free(p);

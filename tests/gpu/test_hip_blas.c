@@ -1,0 +1,266 @@
+/* Matrix products of plugin hip by hipBLASLt, which mock_blas.c imitates: what the library takes goes there, what it does
+ * not take to the own kernels, and what fails is told. */
+#include "../sdk/sdk_test.h"
+
+#include <dlfcn.h>
+
+#include <wick/graph.h>
+#include <wick/stream.h>
+
+#define MOCK WICK_BUILD_DIR "/tests/libmock_hip.so"
+#define HIP_INI                                                 \
+    "[plugin.cpu]\npath = " WICK_BUILD_DIR "/lib/wick/cpu.so\n" \
+    "[plugin.hip]\npath = " WICK_BUILD_DIR "/lib/wick/hip.so\n" \
+    "driver = " MOCK "\n"
+#define WITH_BLAS HIP_INI "hipblaslt = " MOCK "\n"
+
+static void (*mock_fail)(const char *orders);
+static long (*mock_calls)(const char *call);
+
+static int open_mock(void **state) {
+    void *mock = dlopen(MOCK, RTLD_NOW | RTLD_LOCAL);
+    if (!mock) fail_msg("%s", dlerror());
+    *(void **)&mock_fail = dlsym(mock, "mock_hip_fail");
+    *(void **)&mock_calls = dlsym(mock, "mock_hip_calls");
+    assert_non_null(mock_fail);
+    assert_non_null(mock_calls);
+    return 0;
+}
+
+static fixture F;
+static wick_device HIP;
+
+static void start(void) {
+    open_fixture(&F, WITH_BLAS);
+    expect_ok(wick_runtime_device(F.runtime, "hip", &HIP));
+}
+
+static void end(void) {
+    mock_fail(NULL);
+    close_fixture(&F);
+}
+
+static long products(void) { return mock_calls("hipblasLtMatmul"); }
+static long launches(void) { return mock_calls("hipModuleLaunchKernel"); }
+static long searches(void) { return mock_calls("hipblasLtMatmulAlgoGetHeuristic"); }
+
+/* Made on the host, so that no kernel of the device has a part in it. */
+static wick_tensor *numbers(wick_device device, wick_dtype dtype, const wick_dim *sizes, int ndim) {
+    wick_dim n = 1;
+    for (int i = 0; i < ndim; ++i) n *= sizes[i];
+    float *data = malloc((size_t)n * sizeof *data);
+    for (wick_dim i = 0; i < n; ++i) data[i] = (float)(i * 37 % 101) / 64 - 0.75f;
+    wick_tensor *t = wick_to_dtype(F.c, wick_tensor_from_host(F.c, data, WICK_F32, ndim, sizes, F.host), dtype, NULL);
+    free(data);
+    return wick_to_device(F.c, t, device, dtype, NULL);
+}
+
+static void assert_alike(wick_tensor *there, wick_tensor *here, double tolerance) {
+    expect_good(F.c);
+    assert_int_equal(there->numel, here->numel);
+    wick_tensor *tensors[2] = {wick_to_device(F.c, there, F.host, WICK_F64, NULL),
+                               wick_to_dtype(F.c, here, WICK_F64, NULL)};
+    size_t bytes = (size_t)here->numel * sizeof(double);
+    double *values[2];
+    for (int i = 0; i < 2; ++i) {
+        expect_ok(wick_tensor_to_host(F.c, tensors[i], values[i] = malloc(bytes), bytes));
+        expect_good(F.c);
+    }
+    for (wick_dim i = 0; i < here->numel; ++i)
+        if (!(fabs(values[0][i] - values[1][i]) <= tolerance))
+            fail_msg("element %lld: %g, wanted %g", (long long)i, values[0][i], values[1][i]);
+    free(values[0]);
+    free(values[1]);
+}
+
+/* Every form with strides of its own: rows, columns, batches, accumulators, a bias, an output that is written in columns. */
+enum { FORMS = 8 };
+static wick_tensor *product(wick_device device, wick_dtype dtype, int form) {
+    wick_tensor *a = numbers(device, dtype, (wick_dim[]){3, 21, 17}, 3);
+    wick_tensor *b = wick_transpose(F.c, numbers(device, dtype, (wick_dim[]){3, 13, 17}, 3), 1, 2);
+    wick_tensor *bias = numbers(device, dtype, (wick_dim[]){13}, 1),
+                *c = numbers(device, dtype, (wick_dim[]){21, 13}, 2);
+    wick_tensor *a0 = wick_select(F.c, a, 0, 1), *b0 = wick_select(F.c, b, 0, 2);
+    wick_addmm_options scaled = WICK_ADDMM_OPTIONS_INIT;
+    scaled.alpha = wick_value_float(0.5), scaled.beta = wick_value_float(-2);
+    switch (form) {
+    case 0: return wick_bmm(F.c, a, b);
+    case 1: return wick_mm(F.c, a0, b0);
+    case 2: return wick_mm(F.c, wick_transpose(F.c, b0, 0, 1), wick_transpose(F.c, a0, 0, 1));
+    case 3: return wick_mm(F.c, wick_narrow(F.c, a0, 1, 2, 11), wick_narrow(F.c, b0, 0, 3, 11));
+    case 4: return wick_addmm(F.c, bias, a0, b0, NULL);
+    case 5: return wick_addmm(F.c, c, a0, b0, &scaled);
+    case 6: return wick_baddbmm(F.c, numbers(device, dtype, (wick_dim[]){3, 21, 13}, 3), a, b, NULL);
+    default: {
+        wick_tensor *out = wick_transpose(F.c, numbers(device, dtype, (wick_dim[]){13, 21}, 2), 0, 1);
+        return wick_mm_out(F.c, a0, b0, out);
+    }
+    }
+}
+
+static void test_products(void **state) {
+    static const struct {
+        wick_dtype dtype;
+        double tolerance;
+    } cases[] = {{WICK_F32, 1e-4}, {WICK_F16, 0.03}, {WICK_BF16, 0.2}};
+    start();
+    for (size_t i = 0; i < COUNT(cases); ++i)
+        for (int form = 0; form < FORMS; ++form) {
+            const long before = products(), own = launches();
+            wick_tensor *there = product(HIP, cases[i].dtype, form);
+            expect_good(F.c);
+            if (products() != before + 1 || launches() != own)
+                fail_msg("form %d of dtype %d: %ld products, %ld launches", form, cases[i].dtype, products() - before,
+                         launches() - own);
+            assert_alike(there, product(F.host, cases[i].dtype, form), cases[i].tolerance);
+        }
+    end();
+}
+
+static void test_a_plan_is_made_once(void **state) {
+    start();
+    const long before = searches();
+    for (int i = 0; i < 3; ++i) product(HIP, WICK_F32, 1);
+    expect_good(F.c);
+    assert_int_equal(searches(), before + 1);
+    product(HIP, WICK_F32, 0);
+    assert_int_equal(searches(), before + 2);
+    end();
+}
+
+/* The mock takes no doubles, and nobody's BLAS takes integers. */
+static void test_what_the_library_does_not_take(void **state) {
+    static const wick_dtype dtypes[] = {WICK_F64, WICK_I32};
+    start();
+    for (size_t i = 0; i < 2 * COUNT(dtypes); ++i) {
+        const wick_dtype dtype = dtypes[i / 2];
+        const long before = products(), own = launches();
+        wick_tensor *there = product(HIP, dtype, 1);
+        assert_int_equal(products(), before);
+        assert_int_equal(launches(), own + 1);
+        assert_alike(there, product(F.host, dtype, 1), 1e-9);
+    }
+    end();
+}
+
+static void test_a_handle_for_each_stream(void **state) {
+    start();
+    wick_stream *stream;
+    const long before = products(), handles = mock_calls("hipblasLtCreate");
+    expect_ok(wick_stream_create(F.runtime, HIP, 0, &stream));
+    for (int i = 0; i < 4; ++i) {
+        assert_true(wick_set_stream(F.c, HIP, i % 2 ? stream : NULL));
+        assert_alike(product(HIP, WICK_F32, 1), product(F.host, WICK_F32, 1), 1e-4);
+    }
+    assert_true(wick_set_stream(F.c, HIP, NULL));
+    assert_int_equal(products(), before + 4);
+    assert_int_equal(mock_calls("hipblasLtCreate"), handles + 2);
+    wick_stream_release(stream);
+    const long destroyed = mock_calls("hipblasLtDestroy");
+    end();
+    assert_int_equal(mock_calls("hipblasLtDestroy"), destroyed + 2);
+}
+
+static void test_a_step_as_a_graph(void **state) {
+    start();
+    wick_step_graph *graph = NULL;
+    wick_step_graph_info info = {.struct_size = sizeof info};
+    wick_tensor *a = numbers(HIP, WICK_F32, (wick_dim[]){5, 5}, 2),
+                *sum = numbers(HIP, WICK_F32, (wick_dim[]){5, 5}, 2);
+    wick_tensor *here = numbers(F.host, WICK_F32, (wick_dim[]){5, 5}, 2), *wanted = here;
+    expect_ok(wick_step_graph_create(F.runtime, HIP, 2, &graph));
+    for (int i = 0; i < 6; ++i) {
+        assert_true(wick_step_begin(F.c, graph));
+        wick_scope scope = wick_scope_open(F.c);
+        wick_add_(F.c, sum, wick_mm(F.c, a, a), NULL);
+        wick_scope_close(F.c, scope);
+        assert_true(wick_step_end(F.c));
+        wanted = wick_add(F.c, wanted, wick_mm(F.c, here, here), NULL);
+    }
+    assert_alike(sum, wanted, 1e-4);
+    wick_step_graph_describe(graph, &info);
+    assert_string_equal(info.reason, "");
+    assert_int_equal(info.replays, 3);
+    wick_step_graph_destroy(graph);
+    end();
+}
+
+/* ---- failures ---- */
+static void assert_fails(wick_code code, const char *text) {
+    wick_status *s = wick_status_take(F.c);
+    assert_non_null(s);
+    if (wick_status_code(s) != code || !strstr(wick_status_message(s), text))
+        fail_msg("wanted code %d with '%s', got %d: %s", code, text, wick_status_code(s), wick_status_message(s));
+    wick_status_free(s);
+}
+
+static void test_failures(void **state) {
+    static const struct {
+        const char *order, *text;
+    } cases[] = {{"hipblasLtCreate:1:6", "hip: hipBLASLt does not start: status 6; \"hipblaslt = no\" does without"},
+                 {"hipblasLtMatmul:1:5", "hip: a product of 21 x 13 x 17 by hipBLASLt: status 5"}};
+    start();
+    for (size_t i = 0; i < COUNT(cases); ++i) {
+        wick_tensor *a = numbers(HIP, WICK_F32, (wick_dim[]){21, 17}, 2),
+                    *b = numbers(HIP, WICK_F32, (wick_dim[]){17, 13}, 2);
+        mock_fail(cases[i].order);
+        assert_null(wick_mm(F.c, a, b));
+        assert_fails(WICK_DEVICE_ERROR, cases[i].text);
+        mock_fail(NULL);
+        assert_alike(product(HIP, WICK_F32, 1), product(F.host, WICK_F32, 1), 1e-4);
+    }
+    end();
+}
+
+/* A plan that cannot be made leaves the product to the own kernels. */
+static void test_failures_of_plans(void **state) {
+    static const char *const calls[] = {"hipblasLtMatmulDescCreate:1",       "hipblasLtMatmulDescSetAttribute:1",
+                                        "hipblasLtMatrixLayoutCreate:1",     "hipblasLtMatrixLayoutCreate:4",
+                                        "hipblasLtMatmulPreferenceCreate:1", "hipblasLtMatmulPreferenceSetAttribute:1",
+                                        "hipblasLtMatmulAlgoGetHeuristic:1", "hipblasLtMatrixLayoutSetAttribute:1"};
+    for (size_t i = 0; i < COUNT(calls); ++i) {
+        start();
+        const long before = products(), own = launches();
+        mock_fail(calls[i]);
+        wick_tensor *there = product(HIP, WICK_F32, 0);
+        assert_int_equal(products(), before);
+        assert_int_equal(launches(), own + 1);
+        assert_alike(there, product(F.host, WICK_F32, 0), 1e-4);
+        end();
+    }
+}
+
+/* ---- opening ---- */
+static void assert_features(const char *line, const char *text) {
+    wick_device_info info = {sizeof info};
+    char ini[4096];
+    snprintf(ini, sizeof ini, "%s%s", HIP_INI, line);
+    open_fixture(&F, ini);
+    expect_ok(wick_runtime_device(F.runtime, "hip", &HIP));
+    expect_ok(wick_device_query(F.runtime, HIP, &info));
+    if (!strstr(info.features, text)) fail_msg("%s: no '%s' in '%s'", line, text, info.features);
+    const long before = products();
+    assert_alike(product(HIP, WICK_F32, 1), product(F.host, WICK_F32, 1), 1e-4);
+    assert_int_equal(products(), before);
+    end();
+}
+
+static void test_without_the_library(void **state) {
+    assert_features("hipblaslt = no\n", "no hipblaslt: by the configuration");
+    assert_features("hipblaslt = /nowhere/libhipblaslt.so\n", "no hipblaslt: /nowhere/libhipblaslt.so: cannot open");
+    assert_features("hipblaslt = " WICK_BUILD_DIR "/lib/wick/cpu.so\n", "no hipblaslt: it has no hipblasLtCreate");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_products),
+        cmocka_unit_test(test_a_plan_is_made_once),
+        cmocka_unit_test(test_what_the_library_does_not_take),
+        cmocka_unit_test(test_a_handle_for_each_stream),
+        cmocka_unit_test(test_a_step_as_a_graph),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_failures_of_plans),
+        cmocka_unit_test(test_without_the_library),
+    };
+    return cmocka_run_group_tests(tests, open_mock, NULL);
+}
