@@ -105,7 +105,7 @@ static conv_plan *make_plan(gpu_libraries *all, cuda_library_device *d, const co
     conv_plan *p = calloc(1, sizeof *p);
     if (!p) return NULL;
     p->usable = !make_descriptors(&all->cudnn, key, p) && choose(&all->cudnn, d->cudnn, key, p);
-    if (gpu_cache_add(&d->convolutions, key, sizeof *key, p)) return p;
+    if (gpu_cache_add(&d->convolutions, key, sizeof *key, p, cuda_convolution_release, all)) return p;
     cuda_convolution_release(all, p);
     return NULL;
 }

@@ -128,6 +128,26 @@ static void test_a_plan_is_made_once(void **state) {
     end();
 }
 
+/* Plans are not kept for ever: shapes may never end. */
+static void test_plans_are_forgotten(void **state) {
+    enum { SIDE = 65 };
+    start();
+    wick_tensor *a = numbers(HIP, WICK_F32, (wick_dim[]){1, SIDE}, 2),
+                *b = numbers(HIP, WICK_F32, (wick_dim[]){SIDE, SIDE}, 2);
+    for (int64_t k = 1; k <= SIDE; ++k)
+        for (int64_t n = 1; n <= SIDE; ++n) {
+            wick_scope scope = wick_scope_open(F.c);
+            wick_mm(F.c, wick_narrow(F.c, a, 1, 0, k), wick_narrow(F.c, wick_narrow(F.c, b, 0, 0, k), 1, 0, n));
+            wick_scope_close(F.c, scope);
+        }
+    expect_good(F.c);
+    const long gone = mock_calls("hipblasLtMatmulDescDestroy");
+    assert_true(gone >= 4096 && gone < SIDE * SIDE);
+    assert_alike(product(HIP, WICK_F32, 1), product(F.host, WICK_F32, 1), 1e-4);
+    end();
+    assert_int_equal(mock_calls("hipblasLtMatmulDescDestroy"), mock_calls("hipblasLtMatmulDescCreate"));
+}
+
 /* The mock takes no doubles, and nobody's BLAS takes integers. */
 static void test_what_the_library_does_not_take(void **state) {
     static const wick_dtype dtypes[] = {WICK_F64, WICK_I32};
@@ -255,6 +275,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_a_plan_is_made_once),
+        cmocka_unit_test(test_plans_are_forgotten),
         cmocka_unit_test(test_what_the_library_does_not_take),
         cmocka_unit_test(test_a_handle_for_each_stream),
         cmocka_unit_test(test_a_step_as_a_graph),

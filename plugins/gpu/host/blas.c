@@ -184,7 +184,7 @@ static product_plan *make_plan(gpu_blas *blas, blas_device *d, void *handle, con
     product_plan *plan = calloc(1, sizeof *plan);
     if (!plan) return NULL;
     plan->usable = !make_descriptors(blas, key, plan) && !choose(blas, handle, key, plan);
-    if (gpu_cache_add(&d->products, key, sizeof *key, plan)) return plan;
+    if (gpu_cache_add(&d->products, key, sizeof *key, plan, release_plan, blas)) return plan;
     release_plan(blas, plan);
     return NULL;
 }
@@ -202,7 +202,7 @@ static wick_status *find_handle(const wick_kernel_call *call, blas_device *d, vo
         return WICK_HOST_ERROR(call->host, WICK_DEVICE_ERROR,
                                "%s: %s does not start: status %d; \"%s = no\" does without", gpu->device_name,
                                blas->vendor->name, result, blas->vendor->library.key);
-    if (gpu_cache_add(&d->handles, &key, sizeof key, *out)) return NULL;
+    if (gpu_cache_add(&d->handles, &key, sizeof key, *out, release_handle, blas)) return NULL;
     release_handle(blas, *out);
     return WICK_HOST_ERROR(call->host, WICK_OUT_OF_MEMORY, "no memory for a handle of %s", blas->vendor->name);
 }

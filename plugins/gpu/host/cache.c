@@ -22,9 +22,12 @@ void *gpu_cache_find(const gpu_cache *cache, const void *key, size_t bytes) {
     return NULL;
 }
 
-bool gpu_cache_add(gpu_cache *cache, const void *key, size_t bytes, void *value) {
+bool gpu_cache_add(gpu_cache *cache, const void *key, size_t bytes, void *value, gpu_cache_release_fn release,
+                   void *user) {
     gpu_cached *p = malloc(sizeof *p + bytes), **bucket = &cache->buckets[hash(key, bytes)];
     if (!p) return false;
+    if (cache->count == GPU_CACHE_MOST) gpu_cache_clear(cache, release, user);
+    cache->count++;
     p->next = *bucket;
     p->key_bytes = bytes;
     p->value = value;
@@ -33,7 +36,7 @@ bool gpu_cache_add(gpu_cache *cache, const void *key, size_t bytes, void *value)
     return true;
 }
 
-void gpu_cache_clear(gpu_cache *cache, void (*release)(void *user, void *value), void *user) {
+void gpu_cache_clear(gpu_cache *cache, gpu_cache_release_fn release, void *user) {
     for (int i = 0; i < GPU_CACHE_BUCKETS; ++i)
         for (gpu_cached *p = cache->buckets[i], *next; p; p = next) {
             next = p->next;

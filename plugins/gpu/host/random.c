@@ -161,9 +161,8 @@ const gpu_table gpu_random_table = GPU_TABLE(rows);
 static wick_status *write_state(void *instance, int32_t index, void *stream, const wick_memory *state, uint64_t offset,
                                 const wick_philox *philox) {
     const wick_kernel_call call = {.instance = instance, .device.index = index, .stream = stream};
-    const gpu_random_write_args a = {.state = (uint64_t *)(uintptr_t)gpu_address(state, offset),
-                                     .seed = philox->seed,
-                                     .offset = philox->offset};
+    const gpu_random_write_args a = {
+        .state = (uint64_t *)(uintptr_t)gpu_address(state, offset), .seed = philox->seed, .offset = philox->offset};
     return gpu_launch(&call, GPU_random_write_state, 1, 32, 0, &a);
 }
 
