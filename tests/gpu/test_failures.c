@@ -2,38 +2,19 @@
  * backward and the optimizer, while a step is captured and while it is replayed. Either the step goes well all the same, or
  * its caller gets an error with a text; once that is taken, the next training gives the numbers of an undisturbed one.
  * test_failures all: every call, not just one in a few. */
-#include "../sdk/sdk_test.h"
+#define MOCK_KEYS "hipblaslt = no\n"
+#include "mock_test.h"
 
-#include <dlfcn.h>
 #include <wick/sdk/abi.h>
 #include <wick/stream.h>
 
 #include "training.h"
 
-#define MOCK WICK_BUILD_DIR "/tests/libmock_hip.so"
-#define INI                                                     \
-    "[plugin.cpu]\npath = " WICK_BUILD_DIR "/lib/wick/cpu.so\n" \
-    "[plugin.hip]\npath = " WICK_BUILD_DIR "/lib/wick/hip.so\nhipblaslt = no\ndriver = " MOCK "\n"
 #define ROWS 4
 #define STEPS 6 /* as graphs: two ordinary ones, one that is captured, three that are replayed */
 #define NUMBERS (TRAINING_COLUMNS * 32 + 32 + 32 * TRAINING_CLASSES + TRAINING_CLASSES)
 
-static void (*mock_fail)(const char *orders);
-static long (*mock_calls)(const char *call);
-
-static int open_mock(void **state) {
-    void *mock = dlopen(MOCK, RTLD_NOW | RTLD_LOCAL);
-    if (!mock) fail_msg("%s", dlerror());
-    *(void **)&mock_fail = dlsym(mock, "mock_hip_fail");
-    *(void **)&mock_calls = dlsym(mock, "mock_hip_calls");
-    assert_non_null(mock_fail);
-    assert_non_null(mock_calls);
-    return 0;
-}
-
 static bool every_call;
-static fixture F;
-static wick_device HIP;
 
 /* ---- a training ---- */
 /* All parameters, read from the device, which waits for it. */
@@ -124,8 +105,7 @@ static bool fails_once(const failure *f, long n, bool as_graphs, const float wan
 
 static void sweep(const failure *failures, size_t count, bool as_graphs) {
     float wanted[NUMBERS];
-    open_fixture(&F, INI);
-    expect_ok(wick_runtime_device(F.runtime, "hip", &HIP));
+    start();
     expect_ok(train(as_graphs, wanted));
     for (size_t i = 0; i < count; ++i) {
         int told = 0;
@@ -135,7 +115,7 @@ static void sweep(const failure *failures, size_t count, bool as_graphs) {
         print_message("%s (%d): %ld calls, %d of those tried were told\n", failures[i].call, failures[i].code, n, told);
         assert_true(told > 0);
     }
-    close_fixture(&F);
+    end();
 }
 
 /* Of a step as usual. */

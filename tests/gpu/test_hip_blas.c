@@ -1,44 +1,10 @@
 /* Matrix products of plugin hip by hipBLASLt, which mock_blas.c imitates: what the library takes goes there, what it does
  * not take to the own kernels, and what fails is told. */
-#include "../sdk/sdk_test.h"
-
-#include <dlfcn.h>
+#define MOCK_KEYS "hipblaslt = " MOCK "\n"
+#include "mock_test.h"
 
 #include <wick/graph.h>
 #include <wick/stream.h>
-
-#define MOCK WICK_BUILD_DIR "/tests/libmock_hip.so"
-#define HIP_INI                                                 \
-    "[plugin.cpu]\npath = " WICK_BUILD_DIR "/lib/wick/cpu.so\n" \
-    "[plugin.hip]\npath = " WICK_BUILD_DIR "/lib/wick/hip.so\n" \
-    "driver = " MOCK "\n"
-#define WITH_BLAS HIP_INI "hipblaslt = " MOCK "\n"
-
-static void (*mock_fail)(const char *orders);
-static long (*mock_calls)(const char *call);
-
-static int open_mock(void **state) {
-    void *mock = dlopen(MOCK, RTLD_NOW | RTLD_LOCAL);
-    if (!mock) fail_msg("%s", dlerror());
-    *(void **)&mock_fail = dlsym(mock, "mock_hip_fail");
-    *(void **)&mock_calls = dlsym(mock, "mock_hip_calls");
-    assert_non_null(mock_fail);
-    assert_non_null(mock_calls);
-    return 0;
-}
-
-static fixture F;
-static wick_device HIP;
-
-static void start(void) {
-    open_fixture(&F, WITH_BLAS);
-    expect_ok(wick_runtime_device(F.runtime, "hip", &HIP));
-}
-
-static void end(void) {
-    mock_fail(NULL);
-    close_fixture(&F);
-}
 
 static long products(void) { return mock_calls("hipblasLtMatmul"); }
 static long launches(void) { return mock_calls("hipModuleLaunchKernel"); }
@@ -255,8 +221,7 @@ static void assert_features(const char *line, const char *text) {
     wick_device_info info = {sizeof info};
     char ini[4096];
     snprintf(ini, sizeof ini, "%s%s", HIP_INI, line);
-    open_fixture(&F, ini);
-    expect_ok(wick_runtime_device(F.runtime, "hip", &HIP));
+    start_with(ini);
     expect_ok(wick_device_query(F.runtime, HIP, &info));
     if (!strstr(info.features, text)) fail_msg("%s: no '%s' in '%s'", line, text, info.features);
     const long before = products();

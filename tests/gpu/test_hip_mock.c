@@ -1,44 +1,12 @@
 /* Plugin hip, unchanged, over the mock runtime: device, copies, operators, streams, events, graphs, failures. */
-#include "../sdk/sdk_test.h"
-
-#include <dlfcn.h>
+#define MOCK_KEYS "hipblaslt = no\n"
+#include "mock_test.h"
 
 #include <wick/autograd.h>
 #include <wick/call.h>
 #include <wick/graph.h>
 #include <wick/sdk/plugin.h>
 #include <wick/stream.h>
-
-#define MOCK WICK_BUILD_DIR "/tests/libmock_hip.so"
-#define CPU_SECTION "[plugin.cpu]\npath = " WICK_BUILD_DIR "/lib/wick/cpu.so\n"
-#define HIP_SECTION "[plugin.hip]\npath = " WICK_BUILD_DIR "/lib/wick/hip.so\nhipblaslt = no\n"
-#define HIP_INI CPU_SECTION HIP_SECTION "driver = " MOCK "\n"
-
-static void (*mock_fail)(const char *orders);
-static long (*mock_calls)(const char *call);
-
-static int open_mock(void **state) {
-    void *mock = dlopen(MOCK, RTLD_NOW | RTLD_LOCAL);
-    if (!mock) fail_msg("%s", dlerror());
-    *(void **)&mock_fail = dlsym(mock, "mock_hip_fail");
-    *(void **)&mock_calls = dlsym(mock, "mock_hip_calls");
-    assert_non_null(mock_fail);
-    assert_non_null(mock_calls);
-    return 0;
-}
-
-static fixture F;
-static wick_device HIP;
-
-static void start(void) {
-    open_fixture(&F, HIP_INI);
-    expect_ok(wick_runtime_device(F.runtime, "hip", &HIP));
-}
-
-static void end(void) {
-    mock_fail(NULL);
-    close_fixture(&F);
-}
 
 /* n numbers on a device: i * step - 1. */
 static wick_tensor *numbers(wick_device device, wick_dim n, float step) {
