@@ -242,11 +242,12 @@ void compose_fused_cross_entropy_backward(wick_context *c, const wick_value *arg
     give(rets, cast_like(c, grad, T(1)));
 }
 
-/* Does the device compute log-softmax and loss at once, reading the scores once each way? */
+/* Does the device compute log-softmax and loss at once, reading the scores once each way? What does not fit goes the other
+ * way, to its errors. */
 static bool has_fused(wick_context *c, const wick_value *args) {
-    const wick_tensor *x = T(0);
-    return x->ndim == 2 && F(5) == 0 && wick_dtype_is_floating((wick_dtype)x->dtype) &&
-           op_has_kernel(c, OP_ID__fused_cross_entropy, x->device);
+    const wick_tensor *x = T(0), *target = T(1);
+    return x->ndim == 2 && target->ndim == 1 && target->sizes[0] == x->sizes[0] && F(5) == 0 &&
+           wick_dtype_is_floating((wick_dtype)x->dtype) && op_has_kernel(c, OP_ID__fused_cross_entropy, x->device);
 }
 
 static bool same_shape(const wick_tensor *a, const wick_tensor *b) {
@@ -262,7 +263,7 @@ void compose_cross_entropy_loss(wick_context *c, const wick_value *args, wick_va
              F(5));
         return;
     }
-    if (!same_shape(x, T(1)) && has_fused(c, args)) {
+    if (has_fused(c, args)) {
         wick_value all[3];
         if (CALL_MANY(c, _fused_cross_entropy, all, 3, args[0], args[1], args[2], args[3], args[4])) rets[0] = all[0];
         return;

@@ -448,6 +448,9 @@ static void test_cross_entropy_is_fused(void **state) {
             assert_same_values(loss[1], loss[0], 1e-5);
             assert_same_values(grad[1], grad[0], 1e-5);
         }
+    wick_tensor *x = wick_reshape(F.c, numbers(HIP, 42, 0.37f), (const int64_t[]){6, 7}, 2);
+    assert_null(wick_cross_entropy_loss(F.c, x, whole(HIP, (const int64_t[]){1, 2}, 2), NULL, NULL));
+    assert_fails(WICK_INVALID_ARGUMENT, "Expected input batch_size (6) to match target batch_size (2)");
     const wick_op *op = wick_op_find(F.runtime, "_fused_cross_entropy");
     assert_true(wick_op_has_kernel(F.runtime, op, HIP.type));
     assert_false(wick_op_has_kernel(F.runtime, op, F.host.type));
