@@ -3,6 +3,7 @@
  * something that it does not take. Numbers are those of hipblaslt.h and hipblas-common.h, written again. */
 #include <stdlib.h>
 #include <string.h>
+#include <wick/sdk/element.h>
 
 #include "mock_hip.h"
 
@@ -170,19 +171,15 @@ MOCK_API int hipblasLtMatmulAlgoGetHeuristic(const handle *h, const description 
 /* ---- products ---- */
 static float load(const void *data, int type, int64_t i) {
     if (type == F32) return ((const float *)data)[i];
-    if (type == F16) return (float)((const _Float16 *)data)[i];
-    uint32_t bits = (uint32_t)((const uint16_t *)data)[i] << 16;
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
+    const uint16_t bits = ((const uint16_t *)data)[i];
+    return type == F16 ? wick_f32_of_f16(bits) : wick_f32_of_bf16(bits);
 }
 
 static void store(void *data, int type, int64_t i, float f) {
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    if (type == F32) ((float *)data)[i] = f;
-    if (type == F16) ((_Float16 *)data)[i] = (_Float16)f;
-    if (type == BF16) ((uint16_t *)data)[i] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    if (type == F32)
+        ((float *)data)[i] = f;
+    else
+        ((uint16_t *)data)[i] = type == F16 ? wick_f16_of_f32(f) : wick_bf16_of_f32(f);
 }
 
 /* Element (row, column) of the batch's matrix, or of its transpose. */
