@@ -13,7 +13,7 @@
 #define MOCK WICK_BUILD_DIR "/tests/libmock_hip.so"
 #define INI                                                     \
     "[plugin.cpu]\npath = " WICK_BUILD_DIR "/lib/wick/cpu.so\n" \
-    "[plugin.hip]\npath = " WICK_BUILD_DIR "/lib/wick/hip.so\nhipblaslt = no\ndriver = " MOCK "\n"
+    "[plugin.hip]\npath = " WICK_BUILD_DIR "/lib/wick/hip.so\nhipblaslt = no\nmiopen = no\ndriver = " MOCK "\n"
 #define ROWS 4
 #define STEPS 6 /* as graphs: two ordinary ones, one that is captured, three that are replayed */
 #define NUMBERS (TRAINING_COLUMNS * 32 + 32 + 32 * TRAINING_CLASSES + TRAINING_CLASSES)

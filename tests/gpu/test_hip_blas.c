@@ -11,7 +11,7 @@
 #define HIP_INI                                                 \
     "[plugin.cpu]\npath = " WICK_BUILD_DIR "/lib/wick/cpu.so\n" \
     "[plugin.hip]\npath = " WICK_BUILD_DIR "/lib/wick/hip.so\n" \
-    "driver = " MOCK "\n"
+    "driver = " MOCK "\nmiopen = no\n"
 #define WITH_BLAS HIP_INI "hipblaslt = " MOCK "\n"
 
 static void (*mock_fail)(const char *orders);

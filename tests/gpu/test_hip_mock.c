@@ -11,7 +11,7 @@
 
 #define MOCK WICK_BUILD_DIR "/tests/libmock_hip.so"
 #define CPU_SECTION "[plugin.cpu]\npath = " WICK_BUILD_DIR "/lib/wick/cpu.so\n"
-#define HIP_SECTION "[plugin.hip]\npath = " WICK_BUILD_DIR "/lib/wick/hip.so\nhipblaslt = no\n"
+#define HIP_SECTION "[plugin.hip]\npath = " WICK_BUILD_DIR "/lib/wick/hip.so\nhipblaslt = no\nmiopen = no\n"
 #define HIP_INI CPU_SECTION HIP_SECTION "driver = " MOCK "\n"
 
 static void (*mock_fail)(const char *orders);

@@ -1,6 +1,6 @@
-/* Convolutions by cuDNN or MIOpen. A plan (descriptors, algorithm) is made once per shape, type and switches, and kept.
- * Making one may compile kernels and load them, which a capture forbids: a graph that is captured before there is a plan
- * gets the own kernels. */
+/* Convolutions by cuDNN or MIOpen. A plan (descriptors, algorithm) is made once per shape, type and switches, and is
+ * kept. Making one may compile kernels and load them, which a capture forbids: a graph that is captured before there is
+ * a plan gets the own kernels. */
 #include "dnn.h"
 
 #include <stdlib.h>
