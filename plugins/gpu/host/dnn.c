@@ -199,7 +199,8 @@ wick_status *gpu_dnn_convolve(const gpu_conv_shape *s, gpu_conv_product product,
 /* ---- life ---- */
 static wick_status *open_library(gpu_instance *gpu, const wick_config *config, gpu_dnn *dnn, bool *out_there) {
     const gpu_library *library = &dnn->vendor->library;
-    dnn->functions = calloc(library->count, sizeof(void (*)(void)));
+    const size_t bytes = library->count * sizeof(void *);
+    dnn->functions = calloc(1, bytes);
     if (!dnn->functions) return WICK_HOST_ERROR(gpu->host, WICK_OUT_OF_MEMORY, "no memory for %s", dnn->vendor->name);
     *out_there = gpu_library_open(gpu, config, library, dnn->functions);
     return NULL;
