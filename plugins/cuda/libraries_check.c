@@ -1,4 +1,4 @@
-/* Where the headers are there: the numbers and layouts that launch.h, cublaslt.c, convolution.c and ../gpu/host/blas.c
+/* Where the headers are there: the numbers and layouts that launch.h, cublaslt.c, cudnn.c and ../gpu/host/blas.c
  * repeat. */
 #include <stddef.h>
 

@@ -88,8 +88,7 @@ static const gpu_vendor vendor = {
     .close_device = close_device,
     .error_text = error_text,
     .blas = &cuda_cublaslt,
-    .open_libraries = cuda_libraries_open,
-    .close_libraries = cuda_libraries_close,
+    .dnn = &cuda_cudnn,
 };
 
 static wick_status *create(const wick_host *host, wick_registrar *registrar, const wick_config *config, void **out) {

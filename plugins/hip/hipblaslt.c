@@ -1,5 +1,5 @@
 /* The numbers of hipBLASLt: hipblaslt.h and hipblas-common.h of ROCm 6 and 7. */
-#include "hipblaslt.h"
+#include "libraries.h"
 
 static const char *const files[] = {"libhipblaslt.so", "libhipblaslt.so.1", "libhipblaslt.so.0", NULL};
 static const char *const symbols[] = {

@@ -2,7 +2,7 @@
  * 7: only functions and attribute numbers that are the same in the three. */
 #include <dlfcn.h>
 
-#include "hipblaslt.h"
+#include "libraries.h"
 
 /* ---- runtime functions beside driver.inc's ---- */
 enum { SET_DEVICE, ERROR_NAME, FUNCTIONS };
@@ -58,6 +58,7 @@ static const gpu_vendor vendor = {
     .close_device = close_device,
     .error_text = error_text,
     .blas = &hip_hipblaslt,
+    .dnn = &hip_miopen,
 };
 
 static wick_status *create(const wick_host *host, wick_registrar *registrar, const wick_config *config, void **out) {

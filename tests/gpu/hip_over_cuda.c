@@ -236,6 +236,7 @@ FORWARD(hipModuleLaunchKernel, launch,
 
 FORWARD(hipStreamBeginCapture, capture_begin, (void *stream, int mode), stream, mode)
 FORWARD(hipStreamEndCapture, capture_end, (void *stream, void **out_graph), stream, out_graph)
+FORWARD(hipStreamIsCapturing, is_capturing, (void *stream, int *out), stream, out)
 FORWARD(hipGraphInstantiateWithFlags, graph_instantiate, (void **out_executable, void *graph, unsigned long long flags),
         out_executable, graph, flags)
 FORWARD(hipGraphLaunch, graph_launch, (void *executable, void *stream), executable, stream)

@@ -3,8 +3,8 @@
  * something that it does not take. Numbers are those of hipblaslt.h and hipblas-common.h, written again. */
 #include <stdlib.h>
 #include <string.h>
-#include <wick/sdk/element.h>
 
+#include "mock_element.h"
 #include "mock_hip.h"
 
 enum { NOT_INITIALIZED = 1, ALLOC_FAILED = 2, BAD_VALUE = 3, NOT_SUPPORTED = 7 };
@@ -169,23 +169,12 @@ MOCK_API int hipblasLtMatmulAlgoGetHeuristic(const handle *h, const description 
 }
 
 /* ---- products ---- */
-static float load(const void *data, int type, int64_t i) {
-    if (type == F32) return ((const float *)data)[i];
-    const uint16_t bits = ((const uint16_t *)data)[i];
-    return type == F16 ? wick_f32_of_f16(bits) : wick_f32_of_bf16(bits);
-}
-
-static void store(void *data, int type, int64_t i, float f) {
-    if (type == F32)
-        ((float *)data)[i] = f;
-    else
-        ((uint16_t *)data)[i] = type == F16 ? wick_f16_of_f32(f) : wick_bf16_of_f32(f);
-}
+static mock_element element_of(int type) { return type == F32 ? MOCK_F32 : type == F16 ? MOCK_F16 : MOCK_BF16; }
 
 /* Element (row, column) of the batch's matrix, or of its transpose. */
 static float element(const void *data, const layout *l, int operation, int64_t batch, int64_t row, int64_t column) {
     const int64_t at = operation == OP_T ? row * l->leading + column : column * l->leading + row;
-    return load(data, l->type, batch * l->batch_stride + at);
+    return mock_load(data, element_of(l->type), batch * l->batch_stride + at);
 }
 
 static void multiply_column(const product *p, int64_t batch, int64_t column) {
@@ -197,8 +186,8 @@ static void multiply_column(const product *p, int64_t batch, int64_t column) {
                    element(p->b_data, &p->b, p->desc.operation[1], batch, k, column);
         float value = p->alpha * sum;
         if (p->beta != 0) value += p->beta * element(p->c_data, &p->c, OP_N, batch, row, column);
-        if (p->desc.epilogue == EPILOGUE_BIAS) value += load(p->desc.bias, p->desc.bias_type, row);
-        store(p->d_data, p->d.type, batch * p->d.batch_stride + column * p->d.leading + row, value);
+        if (p->desc.epilogue == EPILOGUE_BIAS) value += mock_load(p->desc.bias, element_of(p->desc.bias_type), row);
+        mock_store(p->d_data, element_of(p->d.type), batch * p->d.batch_stride + column * p->d.leading + row, value);
     }
 }
 

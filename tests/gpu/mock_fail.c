@@ -6,7 +6,7 @@
 
 #include "mock_hip.h"
 
-#define CALLS 64
+#define CALLS 96
 #define ORDERS 16
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

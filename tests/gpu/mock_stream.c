@@ -358,6 +358,13 @@ MOCK_API int hipStreamEndCapture(mock_stream *s, mock_graph **out) {
     return forced;
 }
 
+MOCK_API int hipStreamIsCapturing(const mock_stream *s, int *out) {
+    MOCK_ENTER("hipStreamIsCapturing");
+    if (!s) return MOCK_INVALID_HANDLE;
+    *out = mock_is_capturing(s);
+    return MOCK_SUCCESS;
+}
+
 MOCK_API int hipGraphInstantiateWithFlags(mock_graph **out, mock_graph *graph, unsigned long long flags) {
     MOCK_ENTER("hipGraphInstantiateWithFlags");
     if (!graph) return MOCK_INVALID_HANDLE;

@@ -2,7 +2,7 @@
  * backward and the optimizer, while a step is captured and while it is replayed. Either the step goes well all the same, or
  * its caller gets an error with a text; once that is taken, the next training gives the numbers of an undisturbed one.
  * test_failures all: every call, not just one in a few. */
-#define MOCK_KEYS "hipblaslt = no\n"
+#define MOCK_KEYS "hipblaslt = no\nmiopen = no\n"
 #include "mock_test.h"
 
 #include <wick/sdk/abi.h>

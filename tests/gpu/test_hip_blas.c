@@ -1,6 +1,6 @@
 /* Matrix products of plugin hip by hipBLASLt, which mock_blas.c imitates: what the library takes goes there, what it does
  * not take to the own kernels, and what fails is told. */
-#define MOCK_KEYS "hipblaslt = " MOCK "\n"
+#define MOCK_KEYS "hipblaslt = " MOCK "\nmiopen = no\n"
 #include "mock_test.h"
 
 #include <wick/graph.h>
@@ -220,7 +220,7 @@ static void test_failures_of_plans(void **state) {
 static void assert_features(const char *line, const char *text) {
     wick_device_info info = {sizeof info};
     char ini[4096];
-    snprintf(ini, sizeof ini, "%s%s", HIP_INI, line);
+    snprintf(ini, sizeof ini, "%smiopen = no\n%s", HIP_INI, line);
     start_with(ini);
     expect_ok(wick_device_query(F.runtime, HIP, &info));
     if (!strstr(info.features, text)) fail_msg("%s: no '%s' in '%s'", line, text, info.features);

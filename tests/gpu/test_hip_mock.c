@@ -1,5 +1,5 @@
 /* Plugin hip, unchanged, over the mock runtime: device, copies, operators, streams, events, graphs, failures. */
-#define MOCK_KEYS "hipblaslt = no\n"
+#define MOCK_KEYS "hipblaslt = no\nmiopen = no\n"
 #include "mock_test.h"
 
 #include <wick/autograd.h>

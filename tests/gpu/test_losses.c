@@ -22,6 +22,7 @@ static wick_config_file *config_of(const char *device, const char *graphs) {
                                        {"runtime.device", device},
                                        {"plugin.hip.driver", WICK_BUILD_DIR "/tests/libmock_hip.so"},
                                        {"plugin.hip.hipblaslt", "no"},
+                                       {"plugin.hip.miopen", "no"},
                                        {"plugin.hip.graphs", graphs},
                                        {"train.out", scratch_folder},
                                        {"train.batch_size", BATCH_SIZE},

@@ -8,7 +8,7 @@
 typedef struct gpu_conv_args {
     const void *from;
     void *to;
-    const void *bias;   /* added to images, by channel; NULL: none */
+    const void *bias;   /* added by channel; NULL: none */
     int64_t image_step; /* elements from one image to the next, of images or maps */
     int32_t dtype, bytes, from_dtype, from_bytes;
     uint32_t n; /* elements of `to` */

@@ -109,6 +109,20 @@ template <class C> GPU_FN void conv_image(const gpu_conv_args &a) {
 GPU_KERNEL(conv_image_f32, THREADS, gpu_conv_args) { conv_image<float>(a); }
 GPU_KERNEL(conv_image_f64, THREADS, gpu_conv_args) { conv_image<double>(a); }
 
+/* to[image][channel][i] += bias[channel], in[2] elements a channel */
+template <class C> GPU_FN void conv_bias(const gpu_conv_args &a) {
+    FOR_ELEMENTS(a, i) {
+        uint32_t channel = (uint32_t)i;
+        take_dim(&channel, a.in[2]);
+        channel = take_dim(&channel, a.channels);
+        char *to = static_cast<char *>(a.to) + i * (uint64_t)a.bytes;
+        const char *bias = static_cast<const char *>(a.bias) + (int64_t)channel * a.bytes;
+        store_any(to, a.dtype, load_any<C>(to, a.dtype) + load_any<C>(bias, a.dtype));
+    }
+}
+GPU_KERNEL(conv_bias_f32, THREADS, gpu_conv_args) { conv_bias<float>(a); }
+GPU_KERNEL(conv_bias_f64, THREADS, gpu_conv_args) { conv_bias<double>(a); }
+
 /* A block sums a split of the images of a channel. */
 template <class C> GPU_FN void conv_channels(const gpu_conv_sum_args &a) {
     __shared__ C shared[THREADS / 32];

@@ -1,10 +1,9 @@
-/* Convolution in one to three dimensions as matrix products over columns of patches. Three products serve all: maps from
+/* Convolution in one to three dimensions: by the vendor's library (dnn.c), or as matrix products over columns of patches. Three products serve all: maps from
  * images, images from maps, weights from both; a transposed convolution has its maps where a plain one has its images. */
 #include "../device/args_conv.h"
+#include "dnn.h"
 #include "element.h"
 #include "gemm.h"
-
-#include <wick/sdk/shape.h>
 
 #define THREADS 256
 #define FLAGS (WICK_KERNEL_CONTIGUOUS | WICK_KERNEL_DETERMINISTIC | WICK_KERNEL_CAPTURE_SAFE)
@@ -12,33 +11,24 @@
 #define SPLIT_DEPTH 4096 /* the most products that one sum of a weight's gradient has, if it can be split */
 
 /* ---- geometry ---- */
-typedef struct conv_shape {
-    const wick_kernel_call *call;
-    wick_dtype dtype;
-    int64_t batch, groups;
-    int64_t channels, maps; /* of a group */
-    wick_windows space;
-    int64_t pixels, outputs, taps; /* products of in, out and kernel */
-    bool is_plain;                 /* columns are images: a kernel of one tap without strides and padding */
-} conv_shape;
-
 /* `v`: from stride on. */
 static wick_status *shape_of(const wick_kernel_call *call, const wick_tensor *image, const wick_tensor *map,
-                             const wick_tensor *weight, const wick_value *v, conv_shape *s) {
+                             const wick_tensor *weight, const wick_value *v, gpu_conv_shape *s) {
     const int ndim = weight->ndim - 2;
     if (ndim > 3)
         return WICK_HOST_ERROR(call->host, WICK_UNSUPPORTED, "%s: at most 3 spatial dimensions on device %s, got %d",
                                call->host->op_name(call->op), gpu_of(call)->device_name, ndim);
-    *s = (conv_shape){.call = call,
-                      .dtype = (wick_dtype)weight->dtype,
-                      .batch = image->sizes[0],
-                      .groups = v[WICK_CONV_GROUPS].as.i,
-                      .channels = weight->sizes[1],
-                      .maps = weight->sizes[0] / v[WICK_CONV_GROUPS].as.i,
-                      .pixels = 1,
-                      .outputs = 1,
-                      .taps = 1,
-                      .is_plain = true};
+    *s = (gpu_conv_shape){.call = call,
+                          .dtype = (wick_dtype)weight->dtype,
+                          .ndim = ndim,
+                          .batch = image->sizes[0],
+                          .groups = v[WICK_CONV_GROUPS].as.i,
+                          .channels = weight->sizes[1],
+                          .maps = weight->sizes[0] / v[WICK_CONV_GROUPS].as.i,
+                          .pixels = 1,
+                          .outputs = 1,
+                          .taps = 1,
+                          .is_plain = true};
     wick_windows *w = &s->space;
     wick_windows_convolution(v, image, map, weight, w);
     for (int d = 0; d < 3; ++d) {
@@ -49,7 +39,7 @@ static wick_status *shape_of(const wick_kernel_call *call, const wick_tensor *im
 }
 
 /* Images whose columns fit the scratch memory and 31 bits. */
-static wick_status *part_of(const conv_shape *s, int64_t *out) {
+static wick_status *part_of(const gpu_conv_shape *s, int64_t *out) {
     const int64_t elements = s->groups * s->channels * s->taps * s->outputs,
                   bytes = (int64_t)wick_dtype_bytes(s->dtype);
     const int64_t planes = s->groups * s->channels * s->pixels, maps = s->groups * s->maps * s->outputs;
@@ -66,7 +56,7 @@ static wick_status *part_of(const conv_shape *s, int64_t *out) {
 /* Of sizes that may be 0, with which nothing is launched. */
 static gpu_divider divider_of(int64_t size) { return gpu_divider_of(size < 1 ? 1 : (uint32_t)size); }
 
-static gpu_conv_args args_of(const conv_shape *s, int64_t images) {
+static gpu_conv_args args_of(const gpu_conv_shape *s, int64_t images) {
     const wick_windows *w = &s->space;
     gpu_conv_args a = {.dtype = (int32_t)s->dtype,
                        .bytes = (int32_t)wick_dtype_bytes(s->dtype),
@@ -80,39 +70,39 @@ static gpu_conv_args args_of(const conv_shape *s, int64_t images) {
     return a;
 }
 
-static wick_status *launch(const conv_shape *s, gpu_kernel kernel, gpu_conv_args *a, int64_t n) {
+static wick_status *launch(const gpu_conv_shape *s, gpu_kernel kernel, gpu_conv_args *a, int64_t n) {
     a->n = (uint32_t)n;
     if (!n) return NULL;
     return gpu_launch(s->call, kernel, gpu_blocks(gpu_device_of(s->call), n, THREADS, 1, 64), THREADS, 0, a);
 }
 
-static gpu_kernel of_width(const conv_shape *s, gpu_kernel two, gpu_kernel four, gpu_kernel eight) {
+static gpu_kernel of_width(const gpu_conv_shape *s, gpu_kernel two, gpu_kernel four, gpu_kernel eight) {
     const size_t bytes = wick_dtype_bytes(s->dtype);
     return bytes == 2 ? two : bytes == 4 ? four : eight;
 }
 
-static char *element_at(const void *base, const conv_shape *s, int64_t i) {
+static char *element_at(const void *base, const gpu_conv_shape *s, int64_t i) {
     return (char *)(uintptr_t)base + i * (int64_t)wick_dtype_bytes(s->dtype);
 }
 
 /* ---- one part of the batch: `images` of them from `first` on ---- */
 typedef struct conv_part {
-    const conv_shape *s;
+    const gpu_conv_shape *s;
     int64_t first, images;
 } conv_part;
 
 static char *images_at(const conv_part *p, const void *image) {
-    const conv_shape *s = p->s;
+    const gpu_conv_shape *s = p->s;
     return element_at(image, s, p->first * s->groups * s->channels * s->pixels);
 }
 static char *maps_at(const conv_part *p, const void *map) {
-    const conv_shape *s = p->s;
+    const gpu_conv_shape *s = p->s;
     return element_at(map, s, p->first * s->groups * s->maps * s->outputs);
 }
 
 /* The columns of these images, row by row [groups][channels * taps][images * outputs]; plain ones are the images. */
 static wick_status *columns_of(const conv_part *p, const void *image, bool in_place, void *scratch, gpu_matrix *out) {
-    const conv_shape *s = p->s;
+    const gpu_conv_shape *s = p->s;
     gpu_conv_args a = args_of(s, p->images);
     a.image_step = s->groups * s->channels * s->pixels;
     if (in_place) {
@@ -126,17 +116,17 @@ static wick_status *columns_of(const conv_part *p, const void *image, bool in_pl
 }
 
 /* [groups][maps][channels * taps]: the first group's. */
-static gpu_matrix weight_matrix(const conv_shape *s, const void *weight) {
+static gpu_matrix weight_matrix(const gpu_conv_shape *s, const void *weight) {
     const int64_t row = s->channels * s->taps;
     return (gpu_matrix){(void *)(uintptr_t)weight, row, 1, 0};
 }
 
 static gpu_matrix map_matrix(const conv_part *p, const void *map) {
-    const conv_shape *s = p->s;
+    const gpu_conv_shape *s = p->s;
     return (gpu_matrix){maps_at(p, map), s->outputs, 1, s->groups * s->maps * s->outputs};
 }
 
-static gpu_gemm product_of(const conv_shape *s, int64_t m, int64_t n, int64_t k, int64_t batch) {
+static gpu_gemm product_of(const gpu_conv_shape *s, int64_t m, int64_t n, int64_t k, int64_t batch) {
     return (gpu_gemm){.dtype = s->dtype,
                       .args = {.m = m, .n = n, .k = k, .batch = batch, .alpha = 1, .whole_alpha = 1}};
 }
@@ -152,7 +142,7 @@ static gpu_matrix moved(gpu_matrix m, wick_dtype dtype, int64_t elements) {
 }
 
 /* The first group's product, for all groups: of groups and the batch the smaller one is a loop. */
-static wick_status *run_groups(const conv_shape *s, const gpu_gemm *g, const group_steps *step) {
+static wick_status *run_groups(const gpu_conv_shape *s, const gpu_gemm *g, const group_steps *step) {
     const bool by_group = s->groups <= g->args.batch;
     for (int64_t i = 0, count = by_group ? s->groups : g->args.batch; i < count; ++i) {
         gpu_gemm one = *g;
@@ -173,7 +163,7 @@ static wick_status *run_groups(const conv_shape *s, const gpu_gemm *g, const gro
 /* maps = weight x columns + bias */
 static wick_status *maps_from_images(const conv_part *p, const void *image, const void *weight, const void *bias,
                                      void *map, void *scratch) {
-    const conv_shape *s = p->s;
+    const gpu_conv_shape *s = p->s;
     const int64_t row = s->channels * s->taps;
     const group_steps step = {.a = s->maps * row,
                               .b = s->is_plain ? s->channels * s->pixels : row * p->images * s->outputs,
@@ -191,10 +181,11 @@ static wick_status *maps_from_images(const conv_part *p, const void *image, cons
 }
 
 /* Columns that are added up must not be rounded: halves become floats. */
-static wick_dtype column_dtype(const conv_shape *s) { return s->dtype == WICK_F64 ? WICK_F64 : WICK_F32; }
+static wick_dtype column_dtype(const gpu_conv_shape *s) { return s->dtype == WICK_F64 ? WICK_F64 : WICK_F32; }
 
 /* `n` elements from each of `images` places, as floats side by side at `to`. */
-static wick_status *widen(const conv_shape *s, const void *from, int64_t images, int64_t step, int64_t n, void *to) {
+static wick_status *widen(const gpu_conv_shape *s, const void *from, int64_t images, int64_t step, int64_t n,
+                          void *to) {
     gpu_conv_args a = {.from = from,
                        .to = to,
                        .image_step = step,
@@ -207,7 +198,7 @@ static wick_status *widen(const conv_shape *s, const void *from, int64_t images,
 /* The operands of weight' x maps, behind the columns in scratch memory where they are widened. */
 static wick_status *column_operands(const conv_part *p, const void *map, const void *weight, float *spare,
                                     gpu_gemm *g) {
-    const conv_shape *s = p->s;
+    const gpu_conv_shape *s = p->s;
     gpu_matrix w = weight_matrix(s, weight), m = map_matrix(p, map);
     const int64_t weights = s->groups * s->maps * w.row;
     if (s->dtype != column_dtype(s)) {
@@ -224,7 +215,7 @@ static wick_status *column_operands(const conv_part *p, const void *map, const v
 /* columns = weight' x maps, then images from columns, with their bias */
 static wick_status *images_from_maps(const conv_part *p, const void *map, const void *weight, const void *bias,
                                      void *image, void *scratch) {
-    const conv_shape *s = p->s;
+    const gpu_conv_shape *s = p->s;
     const int64_t row = s->channels * s->taps, depth = p->images * s->outputs;
     const group_steps step = {.a = s->maps * row, .b = s->maps * s->outputs, .out = row * depth};
     gpu_gemm g = product_of(s, row, s->outputs, s->maps, p->images);
@@ -240,7 +231,7 @@ static wick_status *images_from_maps(const conv_part *p, const void *map, const 
 }
 
 /* Into how many sums a depth of images * outputs is split; images go to splits evenly. */
-static int64_t splits_of(const conv_shape *s, int64_t images) {
+static int64_t splits_of(const gpu_conv_shape *s, int64_t images) {
     int64_t splits = 1;
     if (s->dtype != WICK_F32 && s->dtype != WICK_F64) return 1; /* what is split would be rounded */
     if (images < s->batch) return 1;                            /* parts of the batch add up in place */
@@ -251,7 +242,7 @@ static int64_t splits_of(const conv_shape *s, int64_t images) {
 /* weight (+)= maps x columns', summed over images and outputs; `scratch` has columns, then maps, then parts. */
 static wick_status *weight_from_both(const conv_part *p, const void *image, const void *map, void *weight,
                                      char *scratch) {
-    const conv_shape *s = p->s;
+    const gpu_conv_shape *s = p->s;
     const int64_t row = s->channels * s->taps, depth = p->images * s->outputs, splits = splits_of(s, p->images);
     const int64_t all_maps = s->groups * s->maps;
     const group_steps step = {s->maps * depth, row * depth, s->maps * row, s->maps * row};
@@ -284,13 +275,6 @@ static wick_status *weight_from_both(const conv_part *p, const void *image, cons
 }
 
 /* ---- all parts ---- */
-typedef enum conv_product { MAPS, IMAGES, WEIGHT } conv_product;
-
-typedef struct conv_operands {
-    void *image, *map, *weight;
-    const void *bias;
-} conv_operands;
-
 static wick_status *clear(const wick_kernel_call *call, const wick_tensor *t) {
     gpu_device *d = gpu_device_of(call);
     const size_t bytes = (size_t)t->numel * wick_dtype_bytes((wick_dtype)t->dtype);
@@ -300,36 +284,55 @@ static wick_status *clear(const wick_kernel_call *call, const wick_tensor *t) {
     return gpu_check(d->gpu, result, "clearing");
 }
 
-static wick_status *scratch_of(const conv_shape *s, conv_product product, int64_t images, void **out) {
+static wick_status *scratch_of(const gpu_conv_shape *s, gpu_conv_product product, int64_t images, void **out) {
     const int64_t row = s->channels * s->taps, depth = images * s->outputs, all_maps = s->groups * s->maps;
     int64_t elements = s->groups * row * depth;
-    if (product == MAPS && s->is_plain) return *out = NULL, NULL;
-    if (product == WEIGHT) elements += all_maps * depth + splits_of(s, images) * all_maps * row;
-    if (product == IMAGES && s->dtype != column_dtype(s)) elements += all_maps * (depth + row);
-    const wick_dtype dtype = product == IMAGES ? column_dtype(s) : s->dtype;
+    if (product == GPU_CONV_MAPS && s->is_plain) return *out = NULL, NULL;
+    if (product == GPU_CONV_WEIGHT) elements += all_maps * depth + splits_of(s, images) * all_maps * row;
+    if (product == GPU_CONV_IMAGES && s->dtype != column_dtype(s)) elements += all_maps * (depth + row);
+    const wick_dtype dtype = product == GPU_CONV_IMAGES ? column_dtype(s) : s->dtype;
     return gpu_scratch(s->call, elements * (int64_t)wick_dtype_bytes(dtype), out);
 }
 
 /* The last part of a batch may be smaller. */
-static wick_status *run_parts(const conv_shape *s, conv_product product, const conv_operands *o) {
+static wick_status *run_parts(const gpu_conv_shape *s, gpu_conv_product product, const gpu_conv_operands *o) {
     int64_t most = 1;
     void *scratch = NULL;
     WICK_TRY(part_of(s, &most));
     WICK_TRY(scratch_of(s, product, most, &scratch));
     for (int64_t first = 0; first < s->batch; first += most) {
         const conv_part p = {s, first, s->batch - first < most ? s->batch - first : most};
-        WICK_TRY(product == MAPS     ? maps_from_images(&p, o->image, o->weight, o->bias, o->map, scratch)
-                 : product == IMAGES ? images_from_maps(&p, o->map, o->weight, o->bias, o->image, scratch)
-                                     : weight_from_both(&p, o->image, o->map, o->weight, scratch));
+        WICK_TRY(product == GPU_CONV_MAPS     ? maps_from_images(&p, o->image, o->weight, o->bias, o->map, scratch)
+                 : product == GPU_CONV_IMAGES ? images_from_maps(&p, o->map, o->weight, o->bias, o->image, scratch)
+                                              : weight_from_both(&p, o->image, o->map, o->weight, scratch));
     }
     return NULL;
 }
 
+/* result[image][channel][pixel] += bias[channel] */
+static wick_status *add_bias(const gpu_conv_shape *s, gpu_conv_product product, const gpu_conv_operands *o) {
+    const bool maps = product == GPU_CONV_MAPS;
+    const int64_t channels = s->groups * (maps ? s->maps : s->channels), pixels = maps ? s->outputs : s->pixels;
+    gpu_conv_args a = args_of(s, s->batch);
+    a.to = maps ? o->map : o->image, a.bias = o->bias;
+    a.channels = divider_of(channels), a.in[2] = divider_of(pixels);
+    return launch(s, s->dtype == WICK_F64 ? GPU_conv_bias_f64 : GPU_conv_bias_f32, &a, s->batch * channels * pixels);
+}
+
+static wick_status *run_library(const gpu_conv_shape *s, gpu_conv_product product, const gpu_conv_operands *o,
+                                bool *out_done) {
+    WICK_TRY(gpu_dnn_convolve(s, product, o, out_done));
+    return *out_done && o->bias ? add_bias(s, product, o) : NULL;
+}
+
 /* Sums of nothing are zeros: the bias alone, if there is one, still has to be added. */
-static wick_status *run_product(const conv_shape *s, conv_product product, const conv_operands *o,
+static wick_status *run_product(const gpu_conv_shape *s, gpu_conv_product product, const gpu_conv_operands *o,
                                 const wick_tensor *result) {
+    const bool complete = s->batch && s->outputs && s->pixels && s->taps && s->maps && s->channels;
+    bool done = false;
     if (!result->numel) return NULL;
-    if (s->batch && s->outputs && s->pixels && s->taps && s->maps && s->channels) return run_parts(s, product, o);
+    if (complete) WICK_TRY(run_library(s, product, o, &done));
+    if (complete) return done ? NULL : run_parts(s, product, o);
     if (!o->bias) return clear(s->call, result);
     if (s->outputs && s->pixels && s->taps) return run_parts(s, product, o);
     return WICK_HOST_ERROR(s->call->host, WICK_UNSUPPORTED, "%s: empty spatial dimensions on device %s",
@@ -343,13 +346,13 @@ static void *data_or_null(const wick_tensor *t) { return t ? gpu_data(t) : NULL;
 static wick_status *convolution(const wick_kernel_call *call) {
     const wick_tensor *x = wick_arg_tensor(call, 0), *w = wick_arg_tensor(call, 1), *y = wick_out_tensor(call, 0);
     const bool transposed = call->values[WICK_CONV_FIRST + WICK_CONV_TRANSPOSED].as.i != 0;
-    conv_shape s;
+    gpu_conv_shape s;
     WICK_TRY(shape_of(call, transposed ? y : x, transposed ? x : y, w, &call->values[WICK_CONV_FIRST], &s));
-    const conv_operands o = {.image = gpu_data(transposed ? y : x),
-                             .map = gpu_data(transposed ? x : y),
-                             .weight = gpu_data(w),
-                             .bias = data_or_null(wick_arg_tensor(call, 2))};
-    return run_product(&s, transposed ? IMAGES : MAPS, &o, y);
+    const gpu_conv_operands o = {.image = gpu_data(transposed ? y : x),
+                                 .map = gpu_data(transposed ? x : y),
+                                 .weight = gpu_data(w),
+                                 .bias = data_or_null(wick_arg_tensor(call, 2))};
+    return run_product(&s, transposed ? GPU_CONV_IMAGES : GPU_CONV_MAPS, &o, y);
 }
 
 /* The gradient of the bias: sums by channel. */
@@ -381,17 +384,17 @@ static wick_status *convolution_backward(const wick_kernel_call *call) {
     const wick_tensor *dy = wick_arg_tensor(call, 0), *x = wick_arg_tensor(call, 1), *w = wick_arg_tensor(call, 2);
     const wick_tensor *dx = wick_out_tensor(call, 0), *dw = wick_out_tensor(call, 1), *db = wick_out_tensor(call, 2);
     const bool transposed = call->values[WICK_CONV_BACKWARD_FIRST + WICK_CONV_TRANSPOSED].as.i != 0;
-    conv_shape s;
+    gpu_conv_shape s;
     WICK_TRY(shape_of(call, transposed ? dy : x, transposed ? x : dy, w, &call->values[WICK_CONV_BACKWARD_FIRST], &s));
     if (dx) {
-        const conv_operands o = {
+        const gpu_conv_operands o = {
             .image = gpu_data(transposed ? dy : dx), .map = gpu_data(transposed ? dx : dy), .weight = gpu_data(w)};
-        WICK_TRY(run_product(&s, transposed ? MAPS : IMAGES, &o, dx));
+        WICK_TRY(run_product(&s, transposed ? GPU_CONV_MAPS : GPU_CONV_IMAGES, &o, dx));
     }
     if (dw) {
-        const conv_operands o = {
+        const gpu_conv_operands o = {
             .image = gpu_data(transposed ? dy : x), .map = gpu_data(transposed ? x : dy), .weight = gpu_data(dw)};
-        WICK_TRY(run_product(&s, WEIGHT, &o, dw));
+        WICK_TRY(run_product(&s, GPU_CONV_WEIGHT, &o, dw));
     }
     return db ? bias_gradient(call, dy, db) : NULL;
 }

@@ -27,7 +27,8 @@ typedef struct gpu_instance gpu_instance;
 typedef struct gpu_device gpu_device;
 typedef struct gpu_blas gpu_blas;               /* blas.c */
 typedef struct gpu_blas_vendor gpu_blas_vendor; /* blas.h */
-typedef struct gpu_libraries gpu_libraries;     /* the vendor's others: DNN */
+typedef struct gpu_dnn gpu_dnn;                 /* dnn.c */
+typedef struct gpu_dnn_vendor gpu_dnn_vendor;   /* dnn.h */
 typedef struct gpu_gemm gpu_gemm;               /* gemm.h */
 
 /* What differs between the vendors. Constant. */
@@ -52,8 +53,7 @@ typedef struct gpu_vendor {
     const char *(*error_text)(const gpu_instance *gpu, int result);
     /* Libraries are optional: absent ones leave the own kernels. Reasons go to gpu->library_notes. */
     const gpu_blas_vendor *blas; /* NULL: none */
-    wick_status *(*open_libraries)(gpu_instance *gpu, const wick_config *config);
-    void (*close_libraries)(gpu_instance *gpu);
+    const gpu_dnn_vendor *dnn;   /* NULL: none */
 } gpu_vendor;
 
 struct gpu_device {
@@ -77,11 +77,8 @@ struct gpu_instance {
     gpu_driver driver;
     void *vendor_functions[16];
     gpu_blas *blas; /* NULL: none */
-    gpu_libraries *libraries;
+    gpu_dnn *dnn;   /* NULL: none */
     char library_notes[160];
-    /* Kernels that need the libraries, set by open_libraries; they take the place of rows of the same schema. */
-    const wick_kernel_row *library_rows;
-    uint64_t library_row_count;
     char device_name[32];
     int count;
     gpu_device devices[GPU_DEVICES];

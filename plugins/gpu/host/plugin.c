@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "blas.h"
+#include "dnn.h"
 
 /* ---- the driver ---- */
 static const char *const symbols[][2] = {
@@ -172,22 +173,20 @@ static const gpu_table *const tables[] = {
 };
 #define TABLES (sizeof tables / sizeof tables[0])
 
-/* Rows of libraries come last and win: the core keeps the last row of an operator. */
 static wick_status *join_tables(gpu_instance *gpu) {
-    uint64_t n = gpu->library_row_count;
+    uint64_t n = 0;
     for (size_t i = 0; i < TABLES; ++i) n += tables[i]->count;
     gpu->rows = malloc(n * sizeof *gpu->rows);
     if (!gpu->rows) return WICK_HOST_ERROR(gpu->host, WICK_OUT_OF_MEMORY, "no memory for the kernel table");
     for (size_t i = 0; i < TABLES; ++i)
         for (uint64_t k = 0; k < tables[i]->count; ++k) gpu->rows[gpu->row_count++] = tables[i]->rows[k];
-    for (uint64_t k = 0; k < gpu->library_row_count; ++k) gpu->rows[gpu->row_count++] = gpu->library_rows[k];
     return NULL;
 }
 
 /* ---- life ---- */
 void gpu_destroy(void *instance) {
     gpu_instance *gpu = instance;
-    if (gpu->libraries) gpu->vendor->close_libraries(gpu);
+    gpu_dnn_close(gpu);
     gpu_blas_close(gpu);
     while (gpu->count) close_device(&gpu->devices[--gpu->count]);
     pthread_mutex_destroy(&gpu->lock);
@@ -201,7 +200,7 @@ static wick_status *fill(gpu_instance *gpu, const wick_config *config) {
     WICK_TRY(open_driver(gpu, config));
     WICK_TRY(open_devices(gpu, config));
     WICK_TRY(gpu_blas_open(gpu, config));
-    if (gpu->vendor->open_libraries) WICK_TRY(gpu->vendor->open_libraries(gpu, config));
+    WICK_TRY(gpu_dnn_open(gpu, config));
     WICK_TRY(join_tables(gpu));
     gpu->backend = (wick_backend){
         .struct_size = sizeof gpu->backend,
