@@ -397,6 +397,39 @@ static void test_long_chain(void **state) {
     wick_release(long_chain(x, 100000)); /* freed without a backward */
 }
 
+/* ---- dtypes of few bits ---- */
+/* Whole numbers, so that no dtype rounds them. All three operands of a convolution have gradients at once: kernels for wide
+ * dtypes are given a copy of each. */
+static wick_tensor *counted(wick_dtype dtype, const wick_dim *sizes, int ndim, int modulus) {
+    double data[512];
+    const wick_dim n = wick_dim_product(sizes, ndim);
+    for (wick_dim i = 0; i < n; ++i) data[i] = (double)(i * 7 % modulus - modulus / 2);
+    wick_tensor *t = wick_reshape(C, tensor_of(data, (size_t)n), sizes, (size_t)ndim);
+    return wick_set_requires_grad(C, wick_detach(C, wick_to_dtype(C, t, dtype, NULL)), true);
+}
+
+static void convolve_and_back(wick_dtype dtype, double sums[3]) {
+    wick_tensor *operands[] = {counted(dtype, (const wick_dim[]){1, 4, 9, 9}, 4, 3),
+                               counted(dtype, (const wick_dim[]){6, 4, 3, 3}, 4, 5),
+                               counted(dtype, (const wick_dim[]){6}, 1, 3)};
+    wick_backward(C, SUM(wick_conv2d(C, operands[0], operands[1], operands[2], NULL)));
+    for (int i = 0; i < 3; ++i) {
+        assert_healthy();
+        wick_tensor *grad = wick_to_dtype(C, wick_grad_of(operands[i]), WICK_F64, NULL);
+        sums[i] = wick_item(C, SUM(wick_mul(C, grad, grad)));
+    }
+}
+
+static void test_convolution_of_few_bits(void **state) {
+    static const wick_dtype dtypes[] = {WICK_F32, WICK_F16, WICK_BF16};
+    double wanted[3], sums[3];
+    convolve_and_back(WICK_F64, wanted);
+    for (int k = 0; k < 3; ++k) {
+        convolve_and_back(dtypes[k], sums);
+        for (int i = 0; i < 3; ++i) assert_true(sums[i] == wanted[i]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(test_leaf),
@@ -411,6 +444,7 @@ int main(void) {
         CASE(test_diamond),
         CASE(test_same_root_twice),
         CASE(test_backward_from_a_leaf),
+        CASE(test_convolution_of_few_bits),
         CASE(test_broadcast_inputs_are_summed),
         CASE(test_lists),
         CASE(test_several_results),

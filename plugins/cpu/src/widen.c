@@ -136,11 +136,6 @@ typedef struct stand_in {
     wick_dim strides[WICK_MAX_DIMS];
 } stand_in;
 
-typedef struct widened {
-    wick_value values[MAX_VALUES];
-    stand_in *stand_ins;
-} widened;
-
 static const wick_tensor *narrow_tensor(const wick_value *v) {
     const wick_tensor *t = v->tag == WICK_TAG_TENSOR ? v->as.tensor : NULL;
     return t && cpu_wide_dtype(wick_tensor_dtype(t)) != wick_tensor_dtype(t) ? t : NULL;
@@ -162,37 +157,47 @@ static void make_stand_in(stand_in *s, const wick_tensor *like, void *memory) {
     }
 }
 
-static wick_status *widen_values(const wick_kernel_call *call, widened *w) {
-    const int n = call->nargs + call->nouts;
-    int count = 0;
+static size_t whole_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
+/* For a widened array; one more element, so that none is empty. */
+static size_t wide_bytes(const wick_tensor *t) { return whole_lines(((size_t)t->numel + 1) * sizeof(int64_t)); }
+
+/* One piece of memory for all: a kernel has few. */
+static char *widened_memory(const wick_kernel_call *call, int n) {
+    size_t bytes = whole_lines((size_t)n * sizeof(stand_in));
     for (int i = 0; i < n; ++i) {
-        w->values[i] = call->values[i];
+        const wick_tensor *t = narrow_tensor(&call->values[i]);
+        if (t) bytes += wide_bytes(t);
+    }
+    return call->host->workspace(call, bytes);
+}
+
+static void widen_values(const wick_kernel_call *call, int n, char *memory, wick_value *values) {
+    stand_in *next = (stand_in *)memory;
+    memory += whole_lines((size_t)n * sizeof *next);
+    for (int i = 0; i < n; ++i) {
+        values[i] = call->values[i];
         const wick_tensor *t = narrow_tensor(&call->values[i]);
         if (!t) continue;
-        void *memory = call->host->workspace(call, (size_t)(t->numel + 1) * sizeof(int64_t));
-        if (!memory) return WICK_HOST_ERROR(call->host, WICK_OUT_OF_MEMORY, "no memory for a widened tensor");
-        stand_in *s = &w->stand_ins[count++];
-        make_stand_in(s, t, memory);
-        w->values[i] = wick_value_tensor(&s->tensor);
+        make_stand_in(next, t, memory);
+        values[i] = wick_value_tensor(&next++->tensor);
         if (i < call->nargs) cpu_widen_to(cpu_of(call), t, memory);
+        memory += wide_bytes(t);
     }
-    return NULL;
 }
 
 wick_status *cpu_call_widened(const wick_kernel_call *call, wick_kernel_fn fn) {
-    widened w;
+    wick_value values[MAX_VALUES];
     const int n = call->nargs + call->nouts;
     if (n > MAX_VALUES) return WICK_HOST_ERROR(call->host, WICK_INTERNAL, "a call of %d values", n);
-    w.stand_ins = call->host->workspace(call, (size_t)n * sizeof(stand_in));
-    if (!w.stand_ins) return WICK_HOST_ERROR(call->host, WICK_OUT_OF_MEMORY, "no memory for widened tensors");
-    wick_status *status = widen_values(call, &w);
-    if (status) return status;
+    char *memory = widened_memory(call, n);
+    if (!memory) return WICK_HOST_ERROR(call->host, WICK_OUT_OF_MEMORY, "no memory for widened tensors");
+    widen_values(call, n, memory, values);
     wick_kernel_call wide = *call;
-    wide.values = w.values;
-    status = fn(&wide);
+    wide.values = values;
+    wick_status *status = fn(&wide);
     for (int i = call->nargs; !status && i < n; ++i) {
         const wick_tensor *t = narrow_tensor(&call->values[i]);
-        if (t) cpu_narrow_from(cpu_of(call), t, wick_data(w.values[i].as.tensor));
+        if (t) cpu_narrow_from(cpu_of(call), t, wick_data(values[i].as.tensor));
     }
     return status;
 }
