@@ -1,5 +1,6 @@
-/* Convolution in one to three dimensions: by the vendor's library (dnn.c), or as matrix products over columns of patches. Three products serve all: maps from
- * images, images from maps, weights from both; a transposed convolution has its maps where a plain one has its images. */
+/* Convolution in one to three dimensions: by the vendor's library (dnn.c), or as matrix products over columns of patches.
+ * Three products serve all: maps from images, images from maps, weights from both; a transposed convolution has its maps
+ * where a plain one has its images. */
 #include "../device/args_conv.h"
 #include "dnn.h"
 #include "element.h"
