@@ -10,7 +10,7 @@ _Static_assert(sizeof(gpu_blas_functions) == sizeof symbols, "a symbol per funct
 
 const gpu_blas_vendor cuda_cublaslt = {
     .name = "cuBLASLt",
-    .library = {"cublaslt", files, symbols, sizeof symbols / sizeof symbols[0]},
+    .lib = {"cublaslt", files, symbols, sizeof symbols / sizeof symbols[0]},
     .compute = {.f32 = 68, .tf32 = 77, .f64 = 70},
     .operation = {0, 1},
     .desc = {.transpose_a = 3, .transpose_b = 4, .epilogue = 7, .bias = 8, .bias_type = -1},

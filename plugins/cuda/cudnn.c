@@ -97,7 +97,7 @@ static int run(const void *functions, void *handle, const gpu_dnn_key *k, const 
 
 const gpu_dnn_vendor cuda_cudnn = {
     .name = "cuDNN",
-    .library = {"cudnn", files, symbols, sizeof symbols / sizeof symbols[0]},
+    .lib = {"cudnn", files, symbols, sizeof symbols / sizeof symbols[0]},
     .type = {.f32 = DATA_FLOAT, .f64 = DATA_DOUBLE, .f16 = DATA_HALF, .bf16 = DATA_BFLOAT16},
     .describe = describe,
     .choose = choose,

@@ -10,7 +10,7 @@ _Static_assert(sizeof(gpu_blas_functions) == sizeof symbols, "a symbol per funct
 
 const gpu_blas_vendor hip_hipblaslt = {
     .name = "hipBLASLt",
-    .library = {"hipblaslt", files, symbols, sizeof symbols / sizeof symbols[0]},
+    .lib = {"hipblaslt", files, symbols, sizeof symbols / sizeof symbols[0]},
     .compute = {.f32 = 2, .tf32 = 6, .f64 = 7},
     .operation = {111, 112},
     .desc = {.transpose_a = 0, .transpose_b = 1, .epilogue = 2, .bias = 3, .bias_type = 4},

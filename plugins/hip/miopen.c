@@ -77,7 +77,7 @@ static int run(const void *functions, void *handle, const gpu_dnn_key *k, const 
 /* Immediate mode is documented for f32, f16 and bf16. */
 const gpu_dnn_vendor hip_miopen = {
     .name = "MIOpen",
-    .library = {"miopen", files, symbols, sizeof symbols / sizeof symbols[0]},
+    .lib = {"miopen", files, symbols, sizeof symbols / sizeof symbols[0]},
     .type = {.f32 = FLOAT, .f64 = -1, .f16 = HALF, .bf16 = BFLOAT16},
     .handle_per_stream = true,
     .describe = describe,

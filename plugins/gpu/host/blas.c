@@ -201,7 +201,7 @@ static wick_status *find_handle(const wick_kernel_call *call, blas_device *d, vo
     if (result)
         return WICK_HOST_ERROR(call->host, WICK_DEVICE_ERROR,
                                "%s: %s does not start: status %d; \"%s = no\" does without", gpu->device_name,
-                               blas->vendor->name, result, blas->vendor->library.key);
+                               blas->vendor->name, result, blas->vendor->lib.key);
     if (gpu_cache_add(&d->handles, &key, sizeof key, *out, release_handle, blas)) return NULL;
     release_handle(blas, *out);
     return WICK_HOST_ERROR(call->host, WICK_OUT_OF_MEMORY, "no memory for a handle of %s", blas->vendor->name);
@@ -264,7 +264,7 @@ wick_status *gpu_blas_gemm(const wick_kernel_call *call, const gpu_gemm *g, bool
 wick_status *gpu_blas_open(gpu_instance *gpu, const wick_config *config) {
     const gpu_blas_vendor *vendor = gpu->vendor->blas;
     gpu_blas_functions functions;
-    if (!vendor || !gpu_library_open(gpu, config, &vendor->library, &functions)) return NULL;
+    if (!vendor || !gpu_library_open(gpu, config, &vendor->lib, &functions)) return NULL;
     gpu_blas *blas = calloc(1, sizeof *blas);
     if (!blas) return WICK_HOST_ERROR(gpu->host, WICK_OUT_OF_MEMORY, "no memory for %s", vendor->name);
     blas->vendor = vendor;

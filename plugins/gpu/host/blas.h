@@ -14,7 +14,7 @@ typedef struct gpu_blas_functions {
 /* Values of the vendor's headers; what the two share is in blas.c. Constant. */
 struct gpu_blas_vendor {
     const char *name;
-    gpu_library library;
+    gpu_library lib;
     struct {
         int f32, tf32, f64;
     } compute;

@@ -125,7 +125,7 @@ static wick_status *make_handle(const wick_kernel_call *call, dnn_device *d, con
     if (!result)
         return WICK_HOST_ERROR(call->host, WICK_OUT_OF_MEMORY, "no memory for a handle of %s", dnn->vendor->name);
     return WICK_HOST_ERROR(call->host, WICK_DEVICE_ERROR, "%s: %s does not start: status %d; \"%s = no\" does without",
-                           gpu_of(call)->device_name, dnn->vendor->name, result, dnn->vendor->library.key);
+                           gpu_of(call)->device_name, dnn->vendor->name, result, dnn->vendor->lib.key);
 }
 
 /* ---- running: the lock is held, since a handle serves one call at a time ---- */
@@ -198,7 +198,7 @@ wick_status *gpu_dnn_convolve(const gpu_conv_shape *s, gpu_conv_product product,
 
 /* ---- life ---- */
 static wick_status *open_library(gpu_instance *gpu, const wick_config *config, gpu_dnn *dnn, bool *out_there) {
-    const gpu_library *library = &dnn->vendor->library;
+    const gpu_library *library = &dnn->vendor->lib;
     const size_t bytes = library->count * sizeof(void *);
     dnn->functions = calloc(1, bytes);
     if (!dnn->functions) return WICK_HOST_ERROR(gpu->host, WICK_OUT_OF_MEMORY, "no memory for %s", dnn->vendor->name);

@@ -37,7 +37,7 @@ typedef struct gpu_dnn_plan {
 /* `functions`: all of the library's, those of dnn.inc first. Results are the library's statuses. Constant. */
 struct gpu_dnn_vendor {
     const char *name;
-    gpu_library library;
+    gpu_library lib;
     struct {
         int f32, f64, f16, bf16;
     } type;                 /* -1: left to the own kernels */
