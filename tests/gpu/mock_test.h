@@ -41,4 +41,22 @@ static inline void end(void) {
     close_fixture(&F);
 }
 
+/* Starts with two lines of [plugin.hip] and looks for a text in the device's features. */
+static inline void start_and_find(const char *other, const char *line, const char *text) {
+    wick_device_info info = {sizeof info};
+    char ini[4096];
+    snprintf(ini, sizeof ini, "%s%s%s", HIP_INI, other, line);
+    start_with(ini);
+    expect_ok(wick_device_query(F.runtime, HIP, &info));
+    if (!strstr(info.features, text)) fail_msg("%s: no '%s' in '%s'", line, text, info.features);
+}
+
+static inline void assert_fails(wick_code code, const char *text) {
+    wick_status *s = wick_status_take(F.c);
+    assert_non_null(s);
+    if (wick_status_code(s) != code || !strstr(wick_status_message(s), text))
+        fail_msg("wanted code %d with '%s', got %d: %s", code, text, wick_status_code(s), wick_status_message(s));
+    wick_status_free(s);
+}
+
 #endif

@@ -172,14 +172,6 @@ static void test_a_step_as_a_graph(void **state) {
 }
 
 /* ---- failures ---- */
-static void assert_fails(wick_code code, const char *text) {
-    wick_status *s = wick_status_take(F.c);
-    assert_non_null(s);
-    if (wick_status_code(s) != code || !strstr(wick_status_message(s), text))
-        fail_msg("wanted code %d with '%s', got %d: %s", code, text, wick_status_code(s), wick_status_message(s));
-    wick_status_free(s);
-}
-
 static void test_failures(void **state) {
     static const struct {
         const char *order, *text;
@@ -218,12 +210,7 @@ static void test_failures_of_plans(void **state) {
 
 /* ---- opening ---- */
 static void assert_features(const char *line, const char *text) {
-    wick_device_info info = {sizeof info};
-    char ini[4096];
-    snprintf(ini, sizeof ini, "%smiopen = no\n%s", HIP_INI, line);
-    start_with(ini);
-    expect_ok(wick_device_query(F.runtime, HIP, &info));
-    if (!strstr(info.features, text)) fail_msg("%s: no '%s' in '%s'", line, text, info.features);
+    start_and_find("miopen = no\n", line, text);
     const long before = products();
     assert_alike(product(HIP, WICK_F32, 1), product(F.host, WICK_F32, 1), 1e-4);
     assert_int_equal(products(), before);

@@ -30,14 +30,6 @@ static void assert_same_values(wick_tensor *a, wick_tensor *b, double tolerance)
     free(y);
 }
 
-static void assert_fails(wick_code code, const char *text) {
-    wick_status *s = wick_status_take(F.c);
-    assert_non_null(s);
-    if (wick_status_code(s) != code || !strstr(wick_status_message(s), text))
-        fail_msg("wanted code %d with '%s', got %d: %s", code, text, wick_status_code(s), wick_status_message(s));
-    wick_status_free(s);
-}
-
 /* ---- the device ---- */
 static void test_device(void **state) {
     wick_device_info info = {sizeof info};
