@@ -1,6 +1,7 @@
 /* Matrix products of plugin hip by hipBLASLt, which mock_blas.c imitates: what the library takes goes there, what it does
  * not take to the own kernels, and what fails is told. */
-#define MOCK_KEYS "hipblaslt = " MOCK "\nmiopen = no\n"
+#define LIBRARY_KEYS "hipblaslt = " MOCK "\nmiopen = no\n"
+#define MOCK_KEYS LIBRARY_KEYS "small_products = 0\n"
 #include "mock_test.h"
 
 #include <wick/graph.h>
@@ -129,6 +130,54 @@ static void test_what_the_library_does_not_take(void **state) {
     end();
 }
 
+/* m, n, k around the small kernel's tiles of 16 x 16 and 128 of k; both operands by row and by column. */
+static wick_tensor *small_product(wick_device device, const wick_dim *mnk, int form) {
+    const wick_dim m = mnk[0], n = mnk[1], k = mnk[2];
+    wick_tensor *a = numbers(device, WICK_F32, form & 1 ? (wick_dim[]){k, m} : (wick_dim[]){m, k}, 2);
+    wick_tensor *b = numbers(device, WICK_F32, form & 2 ? (wick_dim[]){n, k} : (wick_dim[]){k, n}, 2);
+    if (form & 1) a = wick_t(F.c, a);
+    if (form & 2) b = wick_t(F.c, b);
+    return wick_mm(F.c, a, b);
+}
+
+static void test_small_products(void **state) {
+    static const wick_dim sizes[][3] = {{1, 1, 1},    {16, 16, 128}, {17, 15, 129}, {15, 33, 127},
+                                        {2, 40, 300}, {33, 1, 512},  {3, 5, 16},    {20, 20, 4}};
+    start_with(HIP_INI LIBRARY_KEYS);
+    const long before = products();
+    for (size_t i = 0; i < COUNT(sizes); ++i)
+        for (int form = 0; form < 4; ++form) {
+            const long own = launches();
+            wick_tensor *there = small_product(HIP, sizes[i], form);
+            assert_int_equal(launches(), own + 1);
+            assert_alike(there, small_product(F.host, sizes[i], form), 1e-3);
+        }
+    for (int form = 0; form < FORMS; ++form)
+        assert_alike(product(HIP, WICK_F32, form), product(F.host, WICK_F32, form), 1e-4);
+    assert_int_equal(products(), before);
+    end();
+}
+
+static void test_what_is_a_small_product(void **state) {
+    static const struct {
+        const char *key;
+        wick_dim mnk[3];
+        bool small;
+    } cases[] = {{"small_products = 210\n", {5, 6, 7}, true},
+                 {"small_products = 209\n", {5, 6, 7}, false},
+                 {"", {2, 2, 512}, true},
+                 {"", {2, 2, 513}, false}};
+    char ini[4096];
+    for (size_t i = 0; i < COUNT(cases); ++i) {
+        snprintf(ini, sizeof ini, "%s%s", HIP_INI LIBRARY_KEYS, cases[i].key);
+        start_with(ini);
+        const long before = products();
+        assert_alike(small_product(HIP, cases[i].mnk, 0), small_product(F.host, cases[i].mnk, 0), 1e-3);
+        assert_int_equal(products(), before + !cases[i].small);
+        end();
+    }
+}
+
 static void test_a_handle_for_each_stream(void **state) {
     start();
     wick_stream *stream;
@@ -229,6 +278,8 @@ int main(void) {
         cmocka_unit_test(test_a_plan_is_made_once),
         cmocka_unit_test(test_plans_are_forgotten),
         cmocka_unit_test(test_what_the_library_does_not_take),
+        cmocka_unit_test(test_small_products),
+        cmocka_unit_test(test_what_is_a_small_product),
         cmocka_unit_test(test_a_handle_for_each_stream),
         cmocka_unit_test(test_a_step_as_a_graph),
         cmocka_unit_test(test_failures),

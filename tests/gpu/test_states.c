@@ -139,6 +139,20 @@ static void test_no_device(void **state) {
     unsetenv("MOCK_HIP_DEVICES");
 }
 
+static void test_bad_keys(void **state) {
+    static const struct {
+        const char *line, *reason;
+    } cases[] = {{"devices = 0\n", "devices = 0: wanted 1 to 16"},
+                 {"devices = 17\n", "devices = 17: wanted 1 to 16"},
+                 {"small_products = -1\n", "small_products = -1: wanted 0 or more"},
+                 {"small_products = few\n", "test.ini:8: [plugin.cuda] small_products: got \"few\", wanted an integer"}};
+    char lines[512];
+    for (size_t i = 0; i < COUNT(cases); ++i) {
+        snprintf(lines, sizeof lines, CUDA "driver = " LIBRARY("mock_cuda") "\n%s", cases[i].line);
+        assert_state("cuda", lines, WICK_BACKEND_REFUSED, cases[i].reason);
+    }
+}
+
 /* Whatever keeps a device from starting. */
 static void test_failures_while_opening(void **state) {
     static const struct {
@@ -209,6 +223,7 @@ int main(void) {
         cmocka_unit_test(test_a_required_plugin),
         cmocka_unit_test(test_drivers_that_lack_a_function),
         cmocka_unit_test(test_no_device),
+        cmocka_unit_test(test_bad_keys),
         cmocka_unit_test(test_failures_while_opening),
         cmocka_unit_test(test_no_libraries),
     };

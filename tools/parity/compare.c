@@ -109,6 +109,7 @@ static const struct {
      {1e-5, 1e-4},
      "exp(b log a) magnifies rounding by b log a"},
     {"addbmm baddbmm conv2d conv_transpose3d ", WICK_DTYPE_BIT(WICK_C64), {5e-6, 1e-4}, "sums with cancellation"},
+    {"addbmm ", WICK_DTYPE_BIT(WICK_F32), {1.3e-6, 2e-5}, "sums with cancellation"},
     {"digamma polygamma special_polygamma ", WICK_DTYPE_BIT(WICK_F32), {1e-4, 1e-4}, "ill-conditioned near the poles"},
     {"scaled_dot_product_attention ", WICK_DTYPE_BIT(WICK_F32), {5e-6, 2e-5}, "softmax rebuilt from its logsumexp"},
     {"special_log_ndtr ", WICK_DTYPE_BIT(WICK_F32), {1e-5, 1e-4}, "ratio of two tails"},

@@ -35,14 +35,18 @@
 #define GPU_FN static __device__ __forceinline__
 #define GPU_MEMBER __device__ __forceinline__
 #define GPU_UNROLL _Pragma("unroll")
+#define GPU_ROLLED _Pragma("unroll 1")
 #if defined(__HIP__) || defined(__HIPCC__)
 #define GPU_KERNEL(name, threads, args_type) \
     extern "C" __global__ void __launch_bounds__(threads) name(const args_type a)
 #else
 /* From Hopper on the host lets a kernel be set up while the one before it still runs (programmatic dependent launch,
- * plugins/cuda/vendor.c): every kernel waits here, before it touches memory. */
+ * plugins/cuda/vendor.c). Every kernel says at once that the next one may come, which happens when all its blocks have
+ * said so, and waits here, before it touches memory, until the one before it is done. That one has waited, too: so all
+ * earlier ones are done. */
 GPU_FN void gpu_await_earlier() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }

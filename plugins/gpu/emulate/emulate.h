@@ -51,6 +51,7 @@ template <class T> inline T gpu_emulate_shuffle_of(T x, int source) {
 #define GPU_FN static inline
 #define GPU_MEMBER inline
 #define GPU_UNROLL
+#define GPU_ROLLED
 #define GPU_WAVE GPU_EMULATE_WAVE
 #define GPU_EMULATE_LANE ((int)(threadIdx.x % GPU_WAVE))
 #define GPU_SHUFFLE_DOWN(x, offset) gpu_emulate_shuffle_of((x), GPU_EMULATE_LANE + (int)(offset))

@@ -4,10 +4,27 @@
 #include "blas.h"
 
 #define TILE 64
+#define SMALL_TILE 16
+#define SMALL_PRODUCTS (1 << 24) /* unless configured: 256 x 256 x 256 */
+#define SMALL_DEPTH 512          /* beyond it one block a tile takes too long */
 #define THREADS 256
 #define GRID_Z 65535
 
+wick_status *gpu_gemm_open(gpu_instance *gpu, const wick_config *config) {
+    WICK_TRY(gpu->host->config_int(config, "small_products", SMALL_PRODUCTS, &gpu->small_products));
+    return gpu->small_products >= 0
+               ? NULL
+               : WICK_HOST_ERROR(gpu->host, WICK_INVALID_ARGUMENT, "small_products = %lld: wanted 0 or more",
+                                 (long long)gpu->small_products);
+}
+
 /* ---- the own kernels ---- */
+static bool is_small(const wick_kernel_call *call, const gpu_gemm *g) {
+    const gpu_gemm_args *p = &g->args;
+    const double work = (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
+    return g->dtype == WICK_F32 && p->k <= SMALL_DEPTH && work <= (double)gpu_of(call)->small_products;
+}
+
 static int kernel_of(wick_dtype dtype) {
     static const struct {
         wick_dtype dtype;
@@ -20,10 +37,9 @@ static int kernel_of(wick_dtype dtype) {
     return -1;
 }
 
-static wick_status *run_own(const wick_kernel_call *call, const gpu_gemm *g) {
+static wick_status *run_own(const wick_kernel_call *call, const gpu_gemm *g, int kernel, int64_t tile) {
     const gpu_gemm_args *p = &g->args;
-    int64_t tiles = (p->m + TILE - 1) / TILE * ((p->n + TILE - 1) / TILE);
-    int kernel = kernel_of(g->dtype);
+    int64_t tiles = (p->m + tile - 1) / tile * ((p->n + tile - 1) / tile);
     if (kernel < 0 || tiles > INT32_MAX)
         return WICK_HOST_ERROR(call->host, WICK_UNSUPPORTED, "%s: no kernel for %lld x %lld of dtype %d on device %s",
                                call->host->op_name(call->op), (long long)p->m, (long long)p->n, (int)g->dtype,
@@ -36,8 +52,9 @@ static wick_status *run_own(const wick_kernel_call *call, const gpu_gemm *g) {
 wick_status *gpu_gemm_run(const wick_kernel_call *call, const gpu_gemm *g) {
     bool done = false;
     if (!g->args.m || !g->args.n || !g->args.batch) return NULL;
+    if (is_small(call, g)) return run_own(call, g, GPU_gemm_small_f32, SMALL_TILE);
     if (g->args.k) WICK_TRY(gpu_blas_gemm(call, g, &done));
-    return done ? NULL : run_own(call, g);
+    return done ? NULL : run_own(call, g, kernel_of(g->dtype), TILE);
 }
 
 static gpu_matrix turned(gpu_matrix m) { return (gpu_matrix){m.data, m.col, m.row, m.batch}; }

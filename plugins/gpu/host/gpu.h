@@ -76,8 +76,9 @@ struct gpu_instance {
     void *library;
     gpu_driver driver;
     void *vendor_functions[16];
-    gpu_blas *blas; /* NULL: none */
-    gpu_dnn *dnn;   /* NULL: none */
+    gpu_blas *blas;         /* NULL: none */
+    gpu_dnn *dnn;           /* NULL: none */
+    int64_t small_products; /* gemm.c */
     char library_notes[160];
     char device_name[32];
     int count;

@@ -94,7 +94,7 @@ static wick_status *forward(const wick_kernel_call *call, gpu_norm_args *a) {
     const norm_kernels *kernels = kernels_of((wick_dtype)a->dtype);
     if (!a->rows) return NULL;
     a->team = weights_fit(a) ? register_team(a, ROW_PACKS, MOST_THREADS) : 0;
-    if (a->team) return launch_rows(call, kernels->rows, a, 2048);
+    if (a->team) return launch_rows(call, kernels->rows, a, 8192); /* several times what fits, but not a block a row */
     a->team = walking_team(a);
     return launch_rows(call, kernels->walk, a, 65536);
 }

@@ -6,6 +6,7 @@
 
 #include "blas.h"
 #include "dnn.h"
+#include "gemm.h"
 
 /* ---- the driver ---- */
 static const char *const symbols[][2] = {
@@ -199,6 +200,7 @@ static wick_status *fill(gpu_instance *gpu, const wick_config *config) {
     snprintf(gpu->device_name, sizeof gpu->device_name, "%s", name);
     WICK_TRY(open_driver(gpu, config));
     WICK_TRY(open_devices(gpu, config));
+    WICK_TRY(gpu_gemm_open(gpu, config));
     WICK_TRY(gpu_blas_open(gpu, config));
     WICK_TRY(gpu_dnn_open(gpu, config));
     WICK_TRY(join_tables(gpu));
