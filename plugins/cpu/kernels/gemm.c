@@ -12,8 +12,7 @@ typedef struct gemm_form {
 
 typedef struct batch_job {
     cpu_instance *cpu;
-    cpu_gemm g; /* of batch 0 */
-    cpu_gemm_plan plan;
+    cpu_gemm_plan plan;                              /* of batch 0 */
     int64_t batches, a_step, b_step, c_step, s_step; /* in elements */
     size_t scratch_bytes;                            /* of one product */
     char *scratch;
@@ -48,29 +47,37 @@ static void run_items(void *user, int64_t begin, int64_t end, int worker) {
     for (int64_t i = begin; i < end; ++i) run_item(job, i, job->scratch + (size_t)worker * job->scratch_bytes);
 }
 
+static wick_status *make_scratch(const wick_kernel_call *call, batch_job *job, int threads) {
+    job->scratch_bytes = cpu_whole_lines(job->plan.scratch_bytes);
+    return cpu_scratch(call, job->scratch_bytes * (size_t)threads, (void **)&job->scratch);
+}
+
 /* C = beta * S + alpha * (A0 B0 + A1 B1 + ...) */
-static void run_sum(batch_job *job) {
+static wick_status *run_sum(const wick_kernel_call *call, batch_job *job) {
+    cpu_gemm g = job->plan.g;
+    if (job->batches == 0) job->plan.g.k = 0;
+    cpu_gemm_make_plan(job->cpu, &job->plan);
+    WICK_TRY(make_scratch(call, job, 1));
     cpu_gemm_run(job->cpu, &job->plan, job->scratch);
-    if (job->batches <= 1) return;
-    job->g.s = job->g.c;
-    job->g.beta = NULL;
-    job->plan = cpu_gemm_plan_of(job->cpu, &job->g);
+    if (job->batches <= 1) return NULL;
+    g.s = g.c;
+    g.beta = NULL;
+    job->plan.g = g;
+    cpu_gemm_make_plan(job->cpu, &job->plan);
     for (int64_t i = 1; i < job->batches; ++i) run_item(job, i, job->scratch);
+    return NULL;
 }
 
 /* Small products go one to a thread; a big one is split inside. */
-static wick_status *run_batch(const wick_kernel_call *call, batch_job *job, bool sum) {
+static wick_status *run_batch(const wick_kernel_call *call, batch_job *job) {
     cpu_instance *cpu = job->cpu;
+    const cpu_gemm *g = &job->plan.g;
     const int threads = cpu_thread_count(cpu);
-    const double work = (double)job->g.m * (double)job->g.n * (double)job->g.k;
-    const bool apart = !sum && job->batches > 1 && (work < 1e8 || job->batches >= 4 * threads);
-    if (sum && job->batches == 0) job->g.k = 0;
-    job->plan = cpu_gemm_plan_of(cpu, &job->g);
-    job->scratch_bytes = cpu_whole_lines(job->plan.scratch_bytes);
-    WICK_TRY(cpu_scratch(call, job->scratch_bytes * (size_t)(apart ? threads : 1), (void **)&job->scratch));
-    if (sum)
-        run_sum(job);
-    else if (apart)
+    const double work = (double)g->m * (double)g->n * (double)g->k;
+    const bool apart = job->batches > 1 && (work < 1e8 || job->batches >= 4 * threads);
+    cpu_gemm_make_plan(cpu, &job->plan);
+    WICK_TRY(make_scratch(call, job, apart ? threads : 1));
+    if (apart)
         cpu_parallel_for(cpu, job->batches, (int64_t)(3e5 / (work + 1)) + 1, run_items, job);
     else if (job->batches == 1)
         cpu_gemm_run(cpu, &job->plan, job->scratch);
@@ -87,9 +94,11 @@ static int64_t stride_from_end(const wick_tensor *t, int from_end) {
 }
 
 /* The last two dimensions. A vector is a column. */
-static cpu_matrix matrix_of(const wick_tensor *t) {
-    if (t->ndim == 1) return (cpu_matrix){wick_data(t), t->strides[0], 1};
-    return (cpu_matrix){wick_data(t), t->strides[t->ndim - 2], t->strides[t->ndim - 1]};
+static void set_matrix(cpu_matrix *x, const wick_tensor *t) {
+    const bool vector = t->ndim == 1;
+    x->data = wick_data(t);
+    x->row = t->strides[vector ? 0 : t->ndim - 2];
+    x->col = vector ? 1 : t->strides[t->ndim - 1];
 }
 
 /* S is broadcast to the shape of an output of `ndim` dimensions without its batch. */
@@ -110,12 +119,23 @@ static void read_outer(const wick_tensor *a, const wick_tensor *b, cpu_gemm *g) 
 }
 
 static void read_product(const wick_tensor *a, const wick_tensor *b, batch_job *job) {
-    cpu_gemm *g = &job->g;
+    cpu_gemm *g = &job->plan.g;
     g->m = wick_size(a, -2), g->k = wick_size(a, -1);
     g->n = b->ndim == 1 ? 1 : wick_size(b, -1);
-    g->a = matrix_of(a), g->b = matrix_of(b);
+    set_matrix(&g->a, a);
+    set_matrix(&g->b, b);
     if (a->ndim < 3) return;
     job->batches = a->sizes[0], job->a_step = a->strides[0], job->b_step = b->strides[0];
+}
+
+/* One product, without alpha and S; sizes and matrices are left to the caller. To clear all of it would show in small
+ * products. */
+static void start_job(batch_job *job, cpu_instance *cpu, wick_dtype dtype) {
+    cpu_gemm *g = &job->plan.g;
+    job->cpu = cpu, job->batches = 1;
+    job->a_step = job->b_step = job->c_step = job->s_step = 0;
+    g->dtype = dtype, g->alpha = NULL;
+    g->s.data = NULL, g->s.row = g->s.col = 0;
 }
 
 static wick_status *gemm(const wick_kernel_call *call) {
@@ -124,15 +144,17 @@ static wick_status *gemm(const wick_kernel_call *call) {
     const wick_tensor *b = wick_arg_tensor(call, form->b), *s = form->s < 0 ? NULL : wick_arg_tensor(call, form->s);
     const wick_dtype dtype = wick_tensor_dtype(out);
     if (wick_dtype_is_floating(dtype) && cpu_wide_dtype(dtype) != dtype) return cpu_call_widened(call, gemm);
-    batch_job job = {.cpu = cpu_of(call), .batches = 1, .g = {.dtype = dtype, .c = matrix_of(out)}};
+    batch_job job;
+    start_job(&job, cpu_of(call), dtype);
+    set_matrix(&job.plan.g.c, out);
     if (form->outer)
-        read_outer(a, b, &job.g);
+        read_outer(a, b, &job.plan.g);
     else
         read_product(a, b, &job);
     if (out->ndim == 3) job.c_step = out->strides[0];
-    if (s) job.g.s = broadcast_matrix_of(s, out->ndim), job.s_step = out->ndim == 3 ? stride_from_end(s, 3) : 0;
-    read_factors(call, form, &job.g);
-    return run_batch(call, &job, form->sum_batches);
+    if (s) job.plan.g.s = broadcast_matrix_of(s, out->ndim), job.s_step = out->ndim == 3 ? stride_from_end(s, 3) : 0;
+    read_factors(call, form, &job.plan.g);
+    return form->sum_batches ? run_sum(call, &job) : run_batch(call, &job);
 }
 
 /* ---- linear: any leading dimensions, bias fused ---- */
@@ -167,8 +189,9 @@ static wick_status *linear(const wick_kernel_call *call) {
     const wick_dtype dtype = wick_tensor_dtype(out);
     if (wick_dtype_is_floating(dtype) && cpu_wide_dtype(dtype) != dtype) return cpu_call_widened(call, linear);
     if (out->numel == 0) return NULL;
-    batch_job job = {.cpu = cpu_of(call), .batches = 1, .g = {.dtype = dtype}};
-    cpu_gemm *g = &job.g;
+    batch_job job;
+    start_job(&job, cpu_of(call), dtype);
+    cpu_gemm *g = &job.plan.g;
     const bool flat = w->ndim == 1; /* weight [in]: the result loses the last dimension */
     g->n = flat ? 1 : w->sizes[0], g->k = wick_size(x, -1), g->m = out->numel / g->n;
     g->b = (cpu_matrix){wick_data(w), wick_stride(w, -1), flat ? 1 : w->strides[0]};
@@ -177,7 +200,7 @@ static wick_status *linear(const wick_kernel_call *call) {
     WICK_TRY(rows_of(call, x, g->k, &g->a));
     if (g->a.data != wick_data(x)) cpu_pack_to(job.cpu, x, g->a.data);
     WICK_TRY(rows_of(call, out, g->n, &g->c));
-    WICK_TRY(run_batch(call, &job, false));
+    WICK_TRY(run_batch(call, &job));
     if (g->c.data != wick_data(out)) cpu_unpack_from(job.cpu, out, g->c.data);
     return NULL;
 }

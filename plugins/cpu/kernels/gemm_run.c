@@ -7,9 +7,13 @@
 #include "blas.h"
 
 /* Below this many multiply-adds a product is not worth a second thread. */
-#define GRAIN_MULTIPLY_ADDS (1 << 19)
+#define GRAIN_MULTIPLY_ADDS (3 << 16)
 /* From here on a BLAS whose kernels suit the machine overtakes ours. */
 #define BLAS_MULTIPLY_ADDS (INT64_C(1) << 25)
+/* Up to this many rows threads share a product with a packed B by its columns. */
+#define ROWS_BY_COLUMNS 512
+/* Below this many rows it does not pay to pack B for dot products. */
+#define DOTS_LEAST_ROWS 8
 /* B is packed in slices of at most so many elements. */
 #define SLICE_COUNT (INT64_C(1) << 23)
 
@@ -31,6 +35,7 @@ static int64_t at_least(int64_t a, int64_t limit) { return a > limit ? a : limit
 int64_t cpu_gemm_panel(const cpu_gemm_type *type, int64_t n) {
     const int64_t vectors = at_least(divide_up(n, type->vector), 1);
     if (vectors <= 3) return vectors * type->vector;
+    if (vectors == 4 && type->strip >= 8) return 3 * type->vector; /* a tile of 8 x 1 is as good as one of 8 x 2 */
     return divide_up(vectors, divide_up(vectors, 3)) * type->vector;
 }
 
@@ -38,6 +43,8 @@ int64_t cpu_gemm_packed_count(const cpu_gemm_type *type, int64_t k, int64_t n) {
     const int64_t panel = cpu_gemm_panel(type, n);
     return divide_up(n, panel) * panel * k;
 }
+
+static double work_of(const cpu_gemm *g) { return (double)g->m * (double)g->n * (double)g->k; }
 
 static bool is_own_type(wick_dtype dtype) { return dtype == WICK_F32 || dtype == WICK_F64; }
 
@@ -110,13 +117,26 @@ static void run_vector(cpu_instance *cpu, const cpu_gemm_plan *plan, void *scrat
 }
 
 /* ---- our own tiles ---- */
-static void plan_tiles(cpu_gemm_plan *plan) {
+/* Panels for threads that each pack their columns of B and multiply them: what one thread packs, another one would fetch
+ * from its cache for longer than a product with few rows takes. */
+static bool plan_columns(cpu_gemm_plan *plan, int threads) {
+    const cpu_gemm *g = &plan->g;
+    const int64_t vectors = divide_up(divide_up(g->n, plan->type->vector), threads); /* of a thread */
+    if (!plan->packed || threads == 1 || work_of(g) <= GRAIN_MULTIPLY_ADDS || g->m > ROWS_BY_COLUMNS) return false;
+    if (g->n < 2 * threads * plan->type->vector || vectors * plan->type->vector * g->k > CPU_GEMM_BLOCK_COUNT)
+        return false;
+    plan->panel = divide_up(vectors, divide_up(vectors, 3)) * plan->type->vector;
+    return true;
+}
+
+static void plan_tiles(const cpu_instance *cpu, cpu_gemm_plan *plan) {
     const cpu_gemm *g = &plan->g;
     const size_t bytes = wick_dtype_bytes(g->dtype);
     const bool whole_vectors = g->b.col == 1 && g->n % plan->type->vector == 0;
     const bool fits_cache = (size_t)(g->k * g->n) * bytes <= 256 << 10;
     plan->packed = !whole_vectors || !(fits_cache || g->m <= 4 * plan->type->strip);
-    plan->panel = cpu_gemm_panel(plan->type, g->n);
+    plan->by_columns = plan_columns(plan, cpu_thread_count(cpu));
+    if (!plan->by_columns) plan->panel = cpu_gemm_panel(plan->type, g->n);
     plan->slice = g->n <= plan->panel ? plan->panel : divide_up(g->n, plan->panel) * plan->panel;
     if (plan->packed && g->k * plan->slice > SLICE_COUNT)
         plan->slice = at_most(plan->slice, at_least(SLICE_COUNT / g->k / plan->panel, 1) * plan->panel);
@@ -141,6 +161,15 @@ static void pack_panels(void *user, int64_t begin, int64_t end, int worker) {
                           at_most(end * panel, job->product.n), panel);
 }
 
+static void run_columns(void *user, int64_t begin, int64_t end, int worker) {
+    const tile_job *job = user;
+    const int64_t panel = job->plan->panel;
+    cpu_product p = job->product;
+    pack_panels(user, begin, end, worker);
+    p.b = job->packed;
+    job->plan->type->run(&p, 0, p.m, begin * panel, at_most(end * panel, p.n));
+}
+
 static void run_blocks(void *user, int64_t begin, int64_t end, int worker) {
     const tile_job *job = user;
     const cpu_product *p = &job->product;
@@ -150,13 +179,19 @@ static void run_blocks(void *user, int64_t begin, int64_t end, int worker) {
     }
 }
 
+/* Of `tasks` tasks, as many as are worth a thread. */
+static int64_t grain_of(double work, int64_t tasks) {
+    return (int64_t)(GRAIN_MULTIPLY_ADDS * (double)tasks / (work + 1)) + 1;
+}
+
 /* Blocks of C: columns so that B's part stays cached, rows so that every thread gets several blocks. */
 static void run_product(cpu_instance *cpu, tile_job *job) {
     const cpu_product *p = &job->product;
     const int64_t strip = job->plan->type->strip, threads = cpu_thread_count(cpu);
-    const double work = (double)p->m * (double)p->n * (double)p->k;
+    const double work = work_of(job->g);
     const int64_t columns = CPU_GEMM_BLOCK_COUNT / at_least(at_most(p->k, CPU_GEMM_K_BLOCK), 1);
-    if (work <= GRAIN_MULTIPLY_ADDS && p->n <= columns) { /* often so small that divisions would show */
+    if ((work <= GRAIN_MULTIPLY_ADDS || threads == 1) &&
+        p->n <= columns) { /* often so small that divisions would show */
         job->plan->type->run(p, 0, p->m, 0, p->n);
         return;
     }
@@ -167,7 +202,7 @@ static void run_product(cpu_instance *cpu, tile_job *job) {
     const int64_t row_blocks = work <= GRAIN_MULTIPLY_ADDS ? 1 : divide_up(4 * threads, job->col_blocks);
     job->row_block = divide_up(divide_up(p->m, row_blocks), strip) * strip;
     const int64_t tasks = divide_up(p->m, job->row_block) * job->col_blocks;
-    cpu_parallel_for(cpu, tasks, (int64_t)(GRAIN_MULTIPLY_ADDS * (double)tasks / (work + 1)) + 1, run_blocks, job);
+    cpu_parallel_for(cpu, tasks, grain_of(work, tasks), run_blocks, job);
 }
 
 static void run_slice(cpu_instance *cpu, tile_job *job, int64_t n0, int64_t n) {
@@ -179,8 +214,12 @@ static void run_slice(cpu_instance *cpu, tile_job *job, int64_t n0, int64_t n) {
     p->b = (const char *)g->b.data + (size_t)(n0 * g->b.col) * bytes;
     p->c = (char *)g->c.data + (size_t)(n0 * g->c.col) * bytes;
     if (p->beta != 0) p->s = (const char *)g->s.data + (size_t)(n0 * g->s.col) * bytes;
+    const int64_t panels = divide_up(n, panel);
+    if (job->plan->by_columns) {
+        cpu_parallel_for(cpu, panels, grain_of(work_of(g), panels), run_columns, job);
+        return;
+    }
     if (job->plan->packed) {
-        const int64_t panels = divide_up(n, panel);
         cpu_parallel_for(cpu, panels, g->k * n < CPU_GRAIN ? panels : at_least(CPU_GRAIN / (g->k * panel), 1),
                          pack_panels, job);
         p->b = job->packed;
@@ -221,33 +260,39 @@ static void run_tiles(cpu_instance *cpu, const cpu_gemm_plan *plan, void *scratc
     for (int64_t n0 = 0; n0 < g->n; n0 += plan->slice) run_slice(cpu, &job, n0, at_most(g->n - n0, plan->slice));
 }
 
-/* ---- dot products: few columns, and nothing to pack ---- */
+/* ---- dot products: few columns ---- */
 static bool suits_dots(const cpu_instance *cpu, const cpu_gemm *g) {
     if (!is_own_type(g->dtype) || g->a.col != 1 || g->b.row != 1) return false;
     const int64_t vector = cpu_gemm_type_of(cpu, g->dtype)->vector;
-    return g->n > 1 && g->n <= vector && g->m > 1 && g->k >= vector && g->k % vector == 0;
+    return g->n > 1 && g->n <= vector && g->m >= DOTS_LEAST_ROWS && g->k >= vector && g->k % vector == 0;
+}
+
+static size_t dots_bytes(const cpu_gemm *g) {
+    const int64_t columns = divide_up(g->n, CPU_GEMM_DOT_COLUMNS) * CPU_GEMM_DOT_COLUMNS;
+    return cpu_whole_lines((size_t)(columns * g->k) * wick_dtype_bytes(g->dtype));
 }
 
 typedef struct dots_job {
     cpu_product product;
     const cpu_gemm_type *type;
-    int64_t a_row, b_col;
+    int64_t a_row;
 } dots_job;
 
 static void run_dot_rows(void *user, int64_t begin, int64_t end, int worker) {
     const dots_job *job = user;
-    job->type->run_dots(&job->product, job->a_row, job->b_col, begin, end);
+    job->type->run_dots(&job->product, job->a_row, begin, end);
 }
 
 static void run_dots(cpu_instance *cpu, const cpu_gemm_plan *plan, void *scratch) {
     const cpu_gemm *g = &plan->g;
-    dots_job job = {.type = plan->type, .a_row = g->a.row, .b_col = g->b.col};
+    dots_job job = {.type = plan->type, .a_row = g->a.row};
+    plan->type->pack_dots(scratch, g->b.data, g->b.col, g->k, g->n);
     job.product = (cpu_product){
         .m = g->m,
         .n = g->n,
         .k = g->k,
         .a = g->a.data,
-        .b = g->b.data,
+        .b = scratch,
         .c = g->c.data,
         .c_row = g->c.row,
         .c_col = g->c.col,
@@ -276,7 +321,7 @@ static bool fits_blas(const cpu_gemm *g) {
 static bool prefers_blas(const cpu_instance *cpu, const cpu_gemm *g) {
     if (!cpu->blas || !fits_blas(g)) return false;
     if (wick_dtype_is_complex(g->dtype)) return true;
-    return cpu->blas->isa >= cpu->isa && (double)g->m * (double)g->n * (double)g->k >= (double)BLAS_MULTIPLY_ADDS;
+    return cpu->blas->isa >= cpu->isa && work_of(g) >= (double)BLAS_MULTIPLY_ADDS;
 }
 
 typedef struct blas_job {
@@ -336,7 +381,7 @@ static void run_blas_parts(void *user, int64_t begin, int64_t end, int worker) {
 /* One part of C a thread, as square as can be. */
 static void run_blas(cpu_instance *cpu, const cpu_gemm_plan *plan, void *scratch) {
     const cpu_gemm *g = &plan->g;
-    const double work = (double)g->m * (double)g->n * (double)g->k;
+    const double work = work_of(g);
     const int threads = work > 2.0 * GRAIN_MULTIPLY_ADDS ? cpu_thread_count(cpu) : 1;
     int row_parts = 1;
     for (int r = 2; r <= threads; ++r)
@@ -395,14 +440,17 @@ static void choose_form(const cpu_instance *cpu, cpu_gemm_plan *plan) {
     plan->solver = solver_of(cpu, x);
 }
 
-cpu_gemm_plan cpu_gemm_plan_of(const cpu_instance *cpu, const cpu_gemm *g) {
-    cpu_gemm_plan plan = {.g = *g, .factors = read_factors(g)};
-    choose_form(cpu, &plan);
-    if (is_own_type(g->dtype)) plan.type = cpu_gemm_type_of(cpu, g->dtype);
-    if (plan.solver == CPU_GEMM_TILES) plan_tiles(&plan);
-    if (plan.solver == CPU_GEMM_VECTOR)
-        plan.scratch_bytes = cpu_whole_lines((size_t)plan.g.m * wick_dtype_bytes(g->dtype));
-    return plan;
+void cpu_gemm_make_plan(const cpu_instance *cpu, cpu_gemm_plan *plan) {
+    const wick_dtype dtype = plan->g.dtype;
+    plan->transposed = false;
+    plan->type = is_own_type(dtype) ? cpu_gemm_type_of(cpu, dtype) : NULL;
+    plan->scratch_bytes = 0;
+    plan->factors = read_factors(&plan->g);
+    choose_form(cpu, plan);
+    if (plan->solver == CPU_GEMM_TILES) plan_tiles(cpu, plan);
+    if (plan->solver == CPU_GEMM_DOTS) plan->scratch_bytes = dots_bytes(&plan->g);
+    if (plan->solver == CPU_GEMM_VECTOR)
+        plan->scratch_bytes = cpu_whole_lines((size_t)plan->g.m * wick_dtype_bytes(dtype));
 }
 
 static void run_loops(cpu_instance *cpu, const cpu_gemm_plan *plan, void *scratch) { cpu_gemm_loops(cpu, &plan->g); }

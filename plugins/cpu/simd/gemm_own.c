@@ -3,6 +3,9 @@
  * convolution is the same loop over the patches of an image. Contracted multiply-adds are wanted here: see
  * CMakeLists.txt. */
 #include <string.h>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 #include "gemm.h"
 
@@ -46,12 +49,15 @@
 #define IN_REGISTER(v) (void)(v)
 #endif
 
-/* Registers made of parts of 128 bits, loaded from different places. */
+/* Registers made of parts of 128 bits, loaded from different places (JOIN) or all from one (SPREAD). */
 typedef double part128 __attribute__((vector_size(16), aligned(4), may_alias));
 #define PART(i) (*(const part128 *)part[i])
 #define JOIN2(i) __builtin_shufflevector(PART(i), PART(i + 1), 0, 1, 2, 3)
 #if VECTOR_BYTES == 64
 #define JOIN(part) __builtin_shufflevector(JOIN2(0), JOIN2(2), 0, 1, 2, 3, 4, 5, 6, 7)
+#define SPREAD(from) _mm512_broadcast_f32x4(_mm_loadu_ps((const float *)(from)))
+#define LOW_HALF(v) _mm512_castps512_ps256((__m512)(v))
+#define JOIN_HALVES(low, high) _mm512_insertf64x4(_mm512_castpd256_pd512((__m256d)(low)), (__m256d)(high), 1)
 #define EACH_QUAD(X) \
     X(0)             \
     , X(1)           \
@@ -59,11 +65,15 @@ typedef double part128 __attribute__((vector_size(16), aligned(4), may_alias));
     , X(3)
 #elif VECTOR_BYTES == 32
 #define JOIN(part) JOIN2(0)
+#define LOW_HALF(v) (v) /* unused */
+#define SPREAD(from) _mm256_broadcast_ps((const __m128 *)(from))
 #define EACH_QUAD(X) \
     X(0)             \
     , X(1)
 #else
 #define JOIN(part) PART(0)
+#define LOW_HALF(v) (v) /* unused */
+#define SPREAD(from) (*(const part128 *)(from))
 #define EACH_QUAD(X) X(0)
 #endif
 
@@ -84,9 +94,7 @@ typedef double part128 __attribute__((vector_size(16), aligned(4), may_alias));
 #define LIST_F32 LIST4
 #define LIST_F64 LIST2
 #endif
-#define DOT_ROWS (LANES < 4 ? LANES : 4)
-#define DOT_COLS (LANES / DOT_ROWS)
-#define DOT_ROWS_MAX (DOT_COLS == 4 ? 2 * DOT_ROWS : DOT_ROWS)
+#define DOT_ROWS STRIP
 
 #define T float
 #define EACH_LANE(X, d) LIST_F32(X, d, 0)
@@ -111,8 +119,8 @@ typedef double part128 __attribute__((vector_size(16), aligned(4), may_alias));
 #include "gemm_tile.inc"
 
 const cpu_gemm_isa CPU_NAME(gemm_isa) = {
-    .f32 = {VECTOR_BYTES / sizeof(float), STRIP, run_f32, run_thin_f32, run_dots_f32, pack_f32, transpose_f32, dot_f32,
-            combine_rows_f32},
-    .f64 = {VECTOR_BYTES / sizeof(double), STRIP, run_f64, run_thin_f64, run_dots_f64, pack_f64, transpose_f64, dot_f64,
-            combine_rows_f64},
+    .f32 = {VECTOR_BYTES / sizeof(float), STRIP, run_f32, run_thin_f32, run_dots_f32, pack_dots_f32, pack_f32,
+            transpose_f32, dot_f32, combine_rows_f32},
+    .f64 = {VECTOR_BYTES / sizeof(double), STRIP, run_f64, run_thin_f64, run_dots_f64, pack_dots_f64, pack_f64,
+            transpose_f64, dot_f64, combine_rows_f64},
 };

@@ -27,6 +27,9 @@ typedef struct cpu_product {
  * elements, and stays in the second-level cache. */
 enum { CPU_GEMM_K_BLOCK = 1024, CPU_GEMM_BLOCK_COUNT = CPU_GEMM_K_BLOCK * 144 };
 
+/* Columns of B that share a register at most (pack_dots). */
+enum { CPU_GEMM_DOT_COLUMNS = 4 };
+
 /* One dtype's functions of one instruction set. Pointers are to elements of that dtype; strides count elements. */
 typedef struct cpu_gemm_type {
     int64_t vector; /* elements of a SIMD register */
@@ -36,9 +39,11 @@ typedef struct cpu_gemm_type {
     /* The same for the rows [m0, m1) and all columns, for very few columns: it is vectorized along the rows of A, which
      * come in runs of `length` that are evenly spaced (the pixels of an image row). */
     void (*run_thin)(const cpu_product *p, int64_t m0, int64_t m1, int64_t length);
-    /* The same for at most `vector` columns and a k of whole vectors, where the rows of A and the columns of B are
-     * contiguous: every element of C is a dot product. p's rows, cols and panels are not read. */
-    void (*run_dots)(const cpu_product *p, int64_t a_row, int64_t b_col, int64_t m0, int64_t m1);
+    /* The same for at most `vector` columns and a k of whole vectors, where the rows of A are contiguous, a_row apart, and
+     * B is what pack_dots made of it: every element of C is a dot product. p's rows, cols and panels are not read. */
+    void (*run_dots)(const cpu_product *p, int64_t a_row, int64_t m0, int64_t m1);
+    /* Of a B with contiguous columns; `out` has room for n columns, rounded up to a multiple of CPU_GEMM_DOT_COLUMNS. */
+    void (*pack_dots)(void *out, const void *b, int64_t b_col, int64_t k, int64_t n);
     /* Copies columns [n0, n1) of a k x n matrix into panels (width `panel`, zero-filled), n0 a multiple of the
      * panel. */
     void (*pack)(void *out, const void *b, int64_t row, int64_t col, int64_t k, int64_t n0, int64_t n1, int64_t panel);
@@ -55,7 +60,7 @@ typedef struct cpu_gemm_isa {
 
 extern const cpu_gemm_isa cpu_gemm_isa_base, cpu_gemm_isa_avx2, cpu_gemm_isa_avx512;
 
-/* The same for int64, by plain loops: without run_thin, run_dots, dot and combine_rows. */
+/* The same for int64, by plain loops: without run_thin, run_dots, pack_dots, dot and combine_rows. */
 extern const cpu_gemm_type cpu_gemm_int64;
 
 /* The functions for F32, F64 or I64 of the instance's instruction set. */
@@ -100,14 +105,15 @@ typedef struct cpu_gemm_plan {
     cpu_gemm_factors factors;
     const cpu_gemm_type *type; /* of F32 and F64 */
     /* For tiles: */
-    bool packed;
-    int64_t panel, slice; /* columns of a panel, of a slice of B */
+    bool packed, by_columns; /* by_columns: threads share the columns, and each packs its own */
+    int64_t panel, slice;    /* columns of a panel, of a slice of B */
     size_t offsets_bytes;
     /* For all: */
     size_t scratch_bytes;
 } cpu_gemm_plan;
 
-cpu_gemm_plan cpu_gemm_plan_of(const cpu_instance *cpu, const cpu_gemm *g);
+/* plan->g is the problem; all else is filled. */
+void cpu_gemm_make_plan(const cpu_instance *cpu, cpu_gemm_plan *plan);
 
 /* C = alpha * A B + beta * S, on all threads, or on the caller's if it is inside a parallel loop. `scratch` has the
  * plan's scratch_bytes, aligned to 64. C overlaps neither A nor B; S is C or apart from it. */

@@ -101,6 +101,15 @@ static void close_gate(cpu_pool *pool) {
     }
 }
 
+static int64_t divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+
+/* As many chunks as there are grains, but no more for each thread than CHUNKS_PER_THREAD, and the same number for each. */
+static int64_t chunk_of(const cpu_pool *pool, int64_t n, int64_t grain) {
+    const int64_t grains = divide_up(n, grain < 1 ? 1 : grain), most = (int64_t)pool->threads * CHUNKS_PER_THREAD;
+    if (grains <= pool->threads) return divide_up(n, grains);
+    return divide_up(n, grains < most ? grains / pool->threads * pool->threads : most);
+}
+
 void cpu_parallel_for(cpu_instance *cpu, int64_t n, int64_t grain, cpu_range_fn fn, void *user) {
     cpu_pool *pool = cpu->pool;
     if (n <= 0) return;
@@ -108,9 +117,7 @@ void cpu_parallel_for(cpu_instance *cpu, int64_t n, int64_t grain, cpu_range_fn 
         fn(user, 0, n, 0);
         return;
     }
-    int64_t parts = (int64_t)pool->threads * CHUNKS_PER_THREAD;
-    int64_t chunk = n / parts + (n % parts != 0);
-    pool->fn = fn, pool->user = user, pool->n = n, pool->chunk = chunk < grain ? grain : chunk;
+    pool->fn = fn, pool->user = user, pool->n = n, pool->chunk = chunk_of(pool, n, grain);
     atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
     atomic_store_explicit(&pool->worker_ids, 1, memory_order_relaxed);
     open_gate(pool);
