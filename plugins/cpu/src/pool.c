@@ -23,6 +23,7 @@ struct cpu_pool {
     void *user;
     int64_t n, chunk;
     atomic_int worker_ids; /* of the running job */
+    atomic_int caller_cpu; /* that it was started on */
     atomic_int sleepers;
     atomic_bool stop;
     pthread_mutex_t mutex;
@@ -67,11 +68,25 @@ static void wait_for_news(cpu_pool *pool, uint64_t seen) {
     pthread_mutex_unlock(&pool->mutex);
 }
 
+/* While another program spins on the other processors, the kernel may wake a worker on the caller's, where it only runs
+ * when the caller is preempted, and may leave both there for long. So a worker that finds itself there goes elsewhere,
+ * where it is allowed to, and unless there are more threads than processors. */
+static void leave_caller(const cpu_pool *pool) {
+    const int cpu = sched_getcpu();
+    cpu_set_t allowed, others;
+    if (cpu < 0 || cpu != atomic_load_explicit(&pool->caller_cpu, memory_order_relaxed)) return;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < pool->threads) return;
+    others = allowed;
+    CPU_CLR(cpu, &others);
+    if (sched_setaffinity(0, sizeof others, &others) == 0) sched_setaffinity(0, sizeof allowed, &allowed);
+}
+
 static void *worker_main(void *user) {
     cpu_pool *pool = user;
     uint64_t seen = 0;
     while (!atomic_load(&pool->stop)) {
         wait_for_news(pool, seen);
+        leave_caller(pool);
         uint64_t gate = atomic_load(&pool->gate);
         if (!(gate & GATE_OPEN) || GATE_GENERATION(gate) == seen) continue;
         if (!atomic_compare_exchange_strong(&pool->gate, &gate, gate + 1)) continue;
@@ -83,6 +98,7 @@ static void *worker_main(void *user) {
 }
 
 static void open_gate(cpu_pool *pool) {
+    atomic_store_explicit(&pool->caller_cpu, sched_getcpu(), memory_order_relaxed);
     uint64_t generation = GATE_GENERATION(atomic_load_explicit(&pool->gate, memory_order_relaxed)) + 1;
     atomic_store(&pool->gate, (generation << 32) | GATE_OPEN);
     if (atomic_load(&pool->sleepers) == 0) return;
@@ -151,6 +167,7 @@ wick_status *cpu_pool_create(const wick_host *host, int threads, cpu_pool **out)
         return WICK_HOST_ERROR(host, WICK_OUT_OF_MEMORY, "no memory for a pool of %d threads", threads);
     }
     *pool = (cpu_pool){.threads = threads, .handles = handles, .owner = getpid(), .busy = ATOMIC_FLAG_INIT};
+    atomic_store(&pool->caller_cpu, -1);
     pthread_mutex_init(&pool->mutex, NULL);
     pthread_cond_init(&pool->wake, NULL);
     if (!start_workers(pool)) {
