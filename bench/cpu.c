@@ -8,8 +8,18 @@
 
 #include "copy.h"
 
-/* ---- kernels that move memory: on [ROWS, COLUMNS] ---- */
-enum { ROWS = 4096, COLUMNS = 1024 };
+/* ---- kernels that move memory: on [rows, COLUMNS] of f32 or bf16 ---- */
+enum { COLUMNS = 1024, LEAST_ROWS = 4096, MOST_ROWS = 65536 };
+
+/* An array of f32 is four times the last cache, as STREAM wants it: 16 to 256 MiB. */
+static int rows_beyond_cache(void) {
+    FILE *file = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r");
+    long kib = 0;
+    if (file && fscanf(file, "%ldK", &kib) != 1) kib = 0;
+    if (file) fclose(file);
+    const long rows = 4 * kib * 1024 / (COLUMNS * (long)sizeof(float));
+    return (int)(rows < LEAST_ROWS ? LEAST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows);
+}
 
 typedef struct operands {
     wick_context *c;
@@ -65,14 +75,14 @@ static const struct {
 
 static const char *thread_text(int threads) { return threads == 1 ? "1 thread" : "2 threads"; }
 
-static void measure_kernel(operands *o, size_t k, int threads, bench_copy *copy) {
+static void measure_kernel(operands *o, size_t k, int rows, int threads, bench_copy *copy) {
     char name[80], work[80];
     bench_process *torch = bench_torch();
     const char *dtype = wick_dtype_name(kernels[k].dtype);
-    double bytes = (double)ROWS * COLUMNS * kernels[k].arrays * (double)wick_dtype_bytes(kernels[k].dtype);
+    double bytes = (double)rows * COLUMNS * kernels[k].arrays * (double)wick_dtype_bytes(kernels[k].dtype);
     copy->bytes = (int64_t)bytes / 2;
     snprintf(name, sizeof name, "%s %s, %s", kernels[k].name, dtype, thread_text(threads));
-    snprintf(work, sizeof work, "kernel %s %s %d %d", kernels[k].name, dtype, ROWS, COLUMNS);
+    snprintf(work, sizeof work, "kernel %s %s %d %d", kernels[k].name, dtype, rows, COLUMNS);
     if (!bench_wanted(name)) return;
     bench_entry race[] = {
         {.who = "wick", .run = kernels[k].run, .user = o},
@@ -90,8 +100,9 @@ static void measure_kernel(operands *o, size_t k, int threads, bench_copy *copy)
 }
 
 static void measure_kernels(bench_wick *wick, int threads) {
-    const wick_dim sizes[] = {ROWS, COLUMNS};
-    size_t copy_bytes = (size_t)ROWS * COLUMNS * 3 * sizeof(float) / 2;
+    const int rows = rows_beyond_cache();
+    const wick_dim sizes[] = {rows, COLUMNS};
+    size_t copy_bytes = (size_t)rows * COLUMNS * 3 * sizeof(float) / 2;
     bench_copy copy = {.from = malloc(copy_bytes), .to = malloc(copy_bytes), .threads = threads};
     if (!copy.from || !copy.to) bench_die("out of memory");
     memset(copy.from, 1, copy_bytes);
@@ -103,7 +114,7 @@ static void measure_kernels(bench_wick *wick, int threads) {
         o.b = bench_tensor(wick->c, kernels[k].dtype, 2, sizes);
         o.weight = bench_tensor(wick->c, kernels[k].dtype, 1, sizes + 1);
         o.bias = bench_tensor(wick->c, kernels[k].dtype, 1, sizes + 1);
-        measure_kernel(&o, k, threads, &copy);
+        measure_kernel(&o, k, rows, threads, &copy);
         wick_scope_close(wick->c, scope);
     }
     free(copy.from);

@@ -10,19 +10,29 @@
 
 #define LANE_BYTES 256
 
+/* An element of four rows that are `stride` apart. */
+#define FOUR_ROWS(COMBINE, x, stride) \
+    COMBINE(COMBINE((x)[0], (x)[stride]), COMBINE((x)[2 * (stride)], (x)[3 * (stride)]))
+
+/* Rows: asks in the order of memory for as much as it reads, from the next four rows on if rows lie together. Four streams,
+ * of a page each maybe, are too many for the hardware's own prefetching to begin with again and again. */
 #define DEFINE_FOLD(name, T, IDENTITY, COMBINE)                                                                       \
     static void name##_fill(void *acc, int64_t n) {                                                                   \
         T *a = acc;                                                                                                   \
         for (int64_t j = 0; j < n; ++j) a[j] = IDENTITY;                                                              \
     }                                                                                                                 \
     static inline void name##_rows(T *restrict a, const T *restrict x, int64_t rows, int64_t stride, int64_t width) { \
+        enum { STEP = 128 / sizeof(T) };                                                                              \
         int64_t r = 0;                                                                                                \
-        for (; r + 4 <= rows; r += 4, x += 4 * stride)                                                                \
-            for (int64_t j = 0; j < width; ++j) {                                                                     \
-                T p = COMBINE(x[j], x[j + stride]), q = COMBINE(x[j + 2 * stride], x[j + 3 * stride]);                \
-                T pq = COMBINE(p, q);                                                                                 \
-                a[j] = COMBINE(a[j], pq);                                                                             \
+        for (; r + 4 <= rows; r += 4, x += 4 * stride) {                                                              \
+            const T *next = x + 4 * stride;                                                                           \
+            int64_t j = 0;                                                                                            \
+            for (; j + STEP <= width; j += STEP, next += 4 * STEP) {                                                  \
+                for (int k = 0; k < 8; ++k) __builtin_prefetch((const char *)next + 64 * k);                          \
+                for (int64_t i = j; i < j + STEP; ++i) a[i] = COMBINE(a[i], FOUR_ROWS(COMBINE, x + i, stride));       \
             }                                                                                                         \
+            for (; j < width; ++j) a[j] = COMBINE(a[j], FOUR_ROWS(COMBINE, x + j, stride));                           \
+        }                                                                                                             \
         for (; r < rows; ++r, x += stride)                                                                            \
             for (int64_t j = 0; j < width; ++j) a[j] = COMBINE(a[j], x[j]);                                           \
     }                                                                                                                 \
@@ -36,7 +46,8 @@
         if (n >= LANES) {                                                                                             \
             T a[LANES];                                                                                               \
             memcpy(a, p, sizeof a);                                                                                   \
-            name##_rows(a, p + LANES, n / LANES - 1, LANES, LANES);                                                   \
+            for (int64_t i = LANES; i + LANES <= n; i += LANES)                                                       \
+                for (int j = 0; j < LANES; ++j) a[j] = COMBINE(a[j], p[i + j]);                                       \
             REDUCE_LANES(a, LANES, COMBINE);                                                                          \
             total = COMBINE(total, a[0]);                                                                             \
             p += n / LANES * LANES, n %= LANES;                                                                       \
