@@ -14,6 +14,7 @@
 typedef struct bin {
     wick_memory *blocks;
     size_t count, capacity;
+    uint64_t used_at; /* by the cache's clock */
 } bin;
 
 /* The free blocks of one stream. */
@@ -44,6 +45,7 @@ struct memory_cache {
     int index;
     pthread_mutex_t lock;
     uint64_t used, peak, cached;
+    uint64_t clock; /* counts blocks that are handed out and that come back */
     pending_block *pending;
     stream_pool pool; /* of the default stream */
 };
@@ -139,6 +141,7 @@ static bool put(memory_cache *cache, stream_pool *pool, const wick_memory *memor
     if (!b || !rt_grow(cache->rt, (void **)&b->blocks, &b->capacity, b->count, sizeof *b->blocks)) return false;
     b->blocks[b->count++] = *memory;
     cache->cached += memory->bytes;
+    b->used_at = ++cache->clock;
     return true;
 }
 
@@ -169,9 +172,25 @@ static bool has_room(const memory_cache *cache, const wick_memory *memory) {
     return cache->type->streams || cache->used + cache->cached + memory->bytes <= cache->peak + SLACK_BYTES;
 }
 
+/* A block of the size that has not been wanted for longest. */
+static bool take_oldest(memory_cache *cache, wick_memory *out) {
+    bin *oldest = NULL;
+    for (stream_pool *p = &cache->pool; p; p = p->next)
+        for (int i = 0; i < CLASSES; ++i)
+            if (p->bins[i].count && (!oldest || p->bins[i].used_at < oldest->used_at)) oldest = &p->bins[i];
+    return oldest && take(cache, oldest, out);
+}
+
+/* A block that was in use makes room for itself: what lies unused must not keep it out of the cache for ever. */
 static void block_return(memory_cache *cache, wick_stream *stream, wick_memory *memory) {
+    wick_memory old;
     pthread_mutex_lock(&cache->lock);
     cache->used -= memory->bytes;
+    while (!has_room(cache, memory) && take_oldest(cache, &old)) {
+        pthread_mutex_unlock(&cache->lock);
+        raw_free(cache, &old);
+        pthread_mutex_lock(&cache->lock);
+    }
     bool keep = has_room(cache, memory) && put(cache, pool_of(cache, stream), memory);
     pthread_mutex_unlock(&cache->lock);
     if (!keep) raw_free(cache, memory);
@@ -320,6 +339,7 @@ wick_status *memory_allocate(memory_cache *cache, wick_stream *stream, uint64_t 
     pthread_mutex_lock(&cache->lock);
     stream_pool *pool = pool_find(cache, stream);
     bool found = pool && take(cache, &pool->bins[k], out);
+    if (found) pool->bins[k].used_at = ++cache->clock;
     if (found) account(cache, out->bytes);
     pthread_mutex_unlock(&cache->lock);
     if (found) return NULL;

@@ -169,6 +169,38 @@ static void test_memory_statistics(void **state) {
     assert_int_equal(cached, 0);
 }
 
+static uint64_t cached_bytes(void) {
+    uint64_t figures[3];
+    wick_memory_stats(RT, CPU, &figures[0], &figures[1], &figures[2]);
+    return figures[2];
+}
+
+/* A tensor of so many MiB, which nobody writes to, comes and goes. */
+static void come_and_go(int mib, int count) {
+    const wick_dim size = (wick_dim)mib << 20;
+    wick_empty_options o = WICK_EMPTY_OPTIONS_INIT;
+    o.dtype = WICK_U8;
+    wick_scope scope = wick_scope_open(C);
+    for (int i = 0; i < count; ++i) wick_empty(C, &size, 1, &o);
+    wick_scope_close(C, scope);
+}
+
+/* Blocks of a size that is not wanted any more give way to those of one that is. */
+static void test_cache_keeps_what_is_used(void **state) {
+    wick_memory_trim(RT, CPU);
+    come_and_go(192, 4);
+    const uint64_t before = cached_bytes();
+    for (int i = 0; i < 4; ++i) come_and_go(640, 1);
+    const uint64_t kept = cached_bytes();
+    assert_true(kept >= UINT64_C(640) << 20 && kept <= before + (UINT64_C(64) << 20));
+    const wick_dim size = 640 << 20;
+    wick_empty_options o = WICK_EMPTY_OPTIONS_INIT;
+    o.dtype = WICK_U8;
+    assert_non_null(wick_empty(C, &size, 1, &o));
+    assert_true(cached_bytes() + (UINT64_C(640) << 20) <= kept);
+    wick_memory_trim(RT, CPU);
+}
+
 static void test_lazy_conjugates(void **state) {
     const double values[] = {1, 2, 3, -4};
     double back[4];
@@ -214,6 +246,7 @@ int main(void) {
         CASE(test_set),
         CASE(test_channels_last),
         CASE(test_memory_statistics),
+        CASE(test_cache_keeps_what_is_used),
         CASE(test_lazy_conjugates),
         CASE(test_random_numbers_are_reproducible),
     };
