@@ -22,13 +22,6 @@
     } while (0)
 #define LANE_SUM(T, total, EXPR) LANE_SUM_EACH(T, total, EXPR, (void)0)
 
-/* Asks for the 128 bytes at p. The second pass over a run, which is in the cache, so fetches the next run: with runs of a
- * page each the hardware's own prefetching would begin anew with every run. */
-static inline void prefetch(const void *p) {
-    __builtin_prefetch(p);
-    __builtin_prefetch((const char *)p + 64);
-}
-
 #define DEFINE_NORM_KERNELS(T, S)                                                                                      \
     static double sum_##S(const void *px, int64_t n) {                                                                 \
         const T *x = px;                                                                                               \
@@ -38,8 +31,9 @@ static inline void prefetch(const void *p) {
     }                                                                                                                  \
     static double square_##S(const void *px, int64_t n, double mean) {                                                 \
         const T *x = px, m = (T)mean;                                                                                  \
+        const bool ask = cpu_prefetches_lines(); /* for the next run: this one is in the cache by now */               \
         T total;                                                                                                       \
-        LANE_SUM_EACH(T, total, (x[i] - m) * (x[i] - m), prefetch(x + n + base_));                                     \
+        LANE_SUM_EACH(T, total, (x[i] - m) * (x[i] - m), if (ask) cpu_prefetch(x + n + base_, 128));                   \
         return total;                                                                                                  \
     }                                                                                                                  \
     static double dot_##S(const void *pg, const void *px, int64_t n, double mean) {                                    \

@@ -2,6 +2,8 @@
  * computed in goes straight to its loop; any other is cut into blocks that fit the first-level cache. */
 #include "pointwise.h"
 
+#include <prefetch.h>
+
 #include <stdatomic.h>
 
 #define BLOCK 1024
@@ -70,19 +72,15 @@ typedef struct packed_job {
     int32_t bytes[WICK_POINTWISE_OPERANDS];
 } packed_job;
 
-/* Asks for memory that will be read soon; it need not be mapped. Arithmetic hides the hardware's own prefetching. */
-static inline void prefetch(const char *from, int64_t bytes) {
-    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(from + i);
-}
-
 static void run_packed(void *user, int64_t begin, int64_t end, int worker) {
     const packed_job *job = user;
     const void *in[WICK_POINTWISE_OPERANDS - 1];
-    int64_t step = job->inputs == 1 ? STRETCH : end - begin;
+    const bool ask = job->inputs == 1 && cpu_prefetches_lines();
+    int64_t step = ask ? STRETCH : end - begin;
     for (int64_t p = begin; p < end; p += step) {
         int64_t n = end - p < step ? end - p : step;
         for (int i = 0; i < job->inputs; ++i) in[i] = job->data[i + 1] + p * job->bytes[i + 1];
-        if (job->inputs == 1) prefetch((const char *)in[0] + 2 * STRETCH * job->bytes[1], STRETCH * job->bytes[1]);
+        if (ask) cpu_prefetch((const char *)in[0] + 2 * STRETCH * job->bytes[1], STRETCH * job->bytes[1]);
         job->loop(job->data[0] + p * job->bytes[0], in, n, job->scalars);
     }
 }
@@ -248,7 +246,7 @@ static const void *load(const block_job *job, const wick_cursor *c, int i, int64
     const wick_iter *it = &job->it;
     if (plan->linear) {
         const char *from = it->data[i] + position * it->element_bytes[i];
-        prefetch(from + n * it->element_bytes[i], n * it->element_bytes[i]);
+        if (cpu_prefetches_lines()) cpu_prefetch(from + n * it->element_bytes[i], n * it->element_bytes[i]);
         return convert(plan, from, buffers->values[i], n, buffers);
     }
     if (job->in_rows && wick_iter_stride(it, i) == it->element_bytes[i])

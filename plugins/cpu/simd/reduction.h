@@ -5,6 +5,7 @@
 #define WICK_CPU_REDUCTION_H
 
 #include <cpu.h>
+#include <prefetch.h>
 #include <wick/sdk/shape.h>
 
 typedef struct acc_c64 {

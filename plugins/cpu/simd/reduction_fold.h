@@ -14,8 +14,7 @@
 #define FOUR_ROWS(COMBINE, x, stride) \
     COMBINE(COMBINE((x)[0], (x)[stride]), COMBINE((x)[2 * (stride)], (x)[3 * (stride)]))
 
-/* Rows: asks in the order of memory for as much as it reads, from the next four rows on if rows lie together. Four streams,
- * of a page each maybe, are too many for the hardware's own prefetching to begin with again and again. */
+/* Rows: may ask in the order of memory for as much as it reads, the next four rows if they lie together. */
 #define DEFINE_FOLD(name, T, IDENTITY, COMBINE)                                                                       \
     static void name##_fill(void *acc, int64_t n) {                                                                   \
         T *a = acc;                                                                                                   \
@@ -23,12 +22,13 @@
     }                                                                                                                 \
     static inline void name##_rows(T *restrict a, const T *restrict x, int64_t rows, int64_t stride, int64_t width) { \
         enum { STEP = 128 / sizeof(T) };                                                                              \
+        const bool ask = cpu_prefetches_rows();                                                                       \
         int64_t r = 0;                                                                                                \
         for (; r + 4 <= rows; r += 4, x += 4 * stride) {                                                              \
             const T *next = x + 4 * stride;                                                                           \
             int64_t j = 0;                                                                                            \
             for (; j + STEP <= width; j += STEP, next += 4 * STEP) {                                                  \
-                for (int k = 0; k < 8; ++k) __builtin_prefetch((const char *)next + 64 * k);                          \
+                if (ask) cpu_prefetch(next, 4 * 128);                                                                 \
                 for (int64_t i = j; i < j + STEP; ++i) a[i] = COMBINE(a[i], FOUR_ROWS(COMBINE, x + i, stride));       \
             }                                                                                                         \
             for (; j < width; ++j) a[j] = COMBINE(a[j], FOUR_ROWS(COMBINE, x + j, stride));                           \
