@@ -39,8 +39,12 @@ static inline float scale_f32(float p, uint32_t t) {
 }
 
 /* 1 / x to 3 units in the last place, for x in [2^-126, 2^125]; NaN passes. Steps of Newton's method from a guess
- * that is wrong by an eighth at most take far less time than the hardware's division. */
+ * that is wrong by an eighth at most take far less time than the hardware's division, but where CPU_DIVIDES_FAST says
+ * that it is the other way round. */
 static inline float reciprocal_bounded_f32(float x) {
+#ifdef CPU_DIVIDES_FAST
+    return 1.0f / x;
+#endif
     float y = f32_of_bits(0x7ef311c7 - bits_of_f32(x)), e = FMA_F32(-x, y, 1.0f);
     y = FMA_F32(y, FMA_F32(e, e, e), y);
     return FMA_F32(y, FMA_F32(-x, y, 1.0f), y);
@@ -319,6 +323,22 @@ static inline float clamp_both_f32(float x, float limit) {
     return f32_of_bits(u < bottom ? u : bottom); /* all that are positive are */
 }
 
+#ifdef CPU_DIVIDES_FAST
+/* x P(x^2) / Q(x^2), which is 1 from 3.92 on: half as many multiplications. Errors are below 6 units in the last place. */
+ALWAYS_INLINE float erf_f32(float x) {
+    float t = abs_f32(x), s = square_below_f32(t, 3.92f), p = 2.05008632e-06f, q = 3.80917554e-05f;
+    p = FMA_F32(p, s, 2.84883688e-04f);
+    q = FMA_F32(q, s, 1.16254310e-03f);
+    p = FMA_F32(p, s, 3.76564579e-03f);
+    q = FMA_F32(q, s, 1.49692737e-02f);
+    p = FMA_F32(p, s, 5.27488122e-02f);
+    q = FMA_F32(q, s, 1.14109378e-01f);
+    p = FMA_F32(p, s, 1.90407097e-01f);
+    q = FMA_F32(q, s, 5.02076637e-01f);
+    float value = FMA_F32(p, s, 1.12837915e+00f) * t / FMA_F32(q, s, 1.0f);
+    return copysign_f32(value > 1.0f ? 1.0f : value, x); /* above 1 where t is above the limit; NaN passes */
+}
+#else
 /* x P(x^2 - m) with m in the middle of [0, limit^2], where no power of the argument outgrows the sum; 1 from the limit
  * on. Errors are below 6 units in the last place, without fused multiply-adds below 7. */
 ALWAYS_INLINE float erf_f32(float x) {
@@ -345,6 +365,7 @@ ALWAYS_INLINE float erf_f32(float x) {
 #endif
     return x == x ? p : x;
 }
+#endif
 
 /* ---- power: through doubles, whose extra bits absorb the error that the exponent magnifies ---- */
 /* log2(x) for x > 0, x normal as a double. */

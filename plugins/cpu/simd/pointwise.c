@@ -45,6 +45,16 @@ const pw_loop *const CPU_NAME(pw_loops)[CPU_CLASS_COUNT] = {
     [CPU_C64] = CPU_NAME_256(pw_loops_c64), [CPU_C128] = CPU_NAME_256(pw_loops_c128)};
 
 CLASS_LOOPS(CPU_NAME(pw_loops_bf16)) /* NULL for most */
+#ifdef CPU_ISA_avx512
+CLASS_LOOPS(CPU_NAME(pw_loops_f32_dividing)) /* likewise */
+#endif
+
+static inline pw_loop loop_of(cpu_class c, wick_pointwise_id id) {
+#ifdef CPU_ISA_avx512
+    if (c == CPU_F32 && cpu_is_amd() && CPU_NAME(pw_loops_f32_dividing)[id]) return CPU_NAME(pw_loops_f32_dividing)[id];
+#endif
+    return CPU_NAME(pw_loops)[c][id];
+}
 
 static inline cpu_class class_of_kind(pw_kind kind, cpu_class c) {
     if (kind == KIND_T) return c;
@@ -135,7 +145,7 @@ static inline char *data_at(const wick_tensor *t, size_t bytes) {
 static inline bool run_dense(const wick_kernel_call *k, const pw_op *op) {
     const wick_tensor *out = k->values[k->nargs].as.tensor;
     wick_dtype compute = (wick_dtype)k->compute_dtype;
-    pw_loop loop = dtype_is_native(compute) ? CPU_NAME(pw_loops)[class_of_dtype(compute)][op - ops] : NULL;
+    pw_loop loop = dtype_is_native(compute) ? loop_of(class_of_dtype(compute), op - ops) : NULL;
     if (out->numel > CPU_GRAIN || !loop) return false;
     const void *in[WICK_POINTWISE_OPERANDS - 1];
     wick_pointwise_scalar scalars[WICK_POINTWISE_SCALARS];
@@ -351,7 +361,7 @@ static wick_status *run(const wick_kernel_call *k, const wick_pointwise_eval *e)
     const pw_op *op = &ops[e->id];
     wick_dtype compute = compute_dtype(k, e, op);
     cpu_class c = class_of_dtype(compute);
-    pw_loop loop = CPU_NAME(pw_loops)[c][e->id];
+    pw_loop loop = loop_of(c, e->id);
     if (!loop)
         return WICK_HOST_ERROR(k->host, WICK_UNSUPPORTED, "%s: not implemented for dtype %d", k->host->op_name(k->op),
                                (int)compute);

@@ -39,13 +39,14 @@
 #define SET_RICB(...) __VA_ARGS__
 
 /* `loads` reads the pointers, opens the loop and reads the elements. */
-#define LOOP(id, out, loads, ...)                                                                             \
-    static void loop_##id(void *to, const void *const *in, int64_t n, const wick_pointwise_scalar *scalars) { \
-        const T s0 = SCALAR(scalars[0]), s1 = SCALAR(scalars[1]), s2 = SCALAR(scalars[2]);                    \
-        TYPE_##out *o = to;                                                                                   \
-        (void)s0, (void)s1, (void)s2;                                                                         \
-        loads o[i] = (TYPE_##out)(__VA_ARGS__);                                                               \
-    }                                                                                                         \
+#define LOOP(id, out, loads, ...)                                                             \
+    static __attribute__((unused)) void loop_##id(void *to, const void *const *in, int64_t n, \
+                                                  const wick_pointwise_scalar *scalars) {     \
+        const T s0 = SCALAR(scalars[0]), s1 = SCALAR(scalars[1]), s2 = SCALAR(scalars[2]);    \
+        TYPE_##out *o = to;                                                                   \
+        (void)s0, (void)s1, (void)s2;                                                         \
+        loads o[i] = (TYPE_##out)(__VA_ARGS__);                                               \
+    }                                                                                         \
     }
 #define LOAD1(A)                                      \
     const TYPE_##A *pa = in[0];                       \
@@ -70,7 +71,7 @@
 #define LOOP_SLOW(id, out, A, condition, slow, ...)                                                                    \
     LOOP(id##_fast, out, LOAD1(A), __VA_ARGS__)                                                                        \
     LOOP(id##_slow, out, LOAD1(A), slow)                                                                               \
-    static int needs_slow_##id(const TYPE_##A *pa, int64_t n) {                                                        \
+    static __attribute__((unused)) int needs_slow_##id(const TYPE_##A *pa, int64_t n) {                                \
         int any = 0;                                                                                                   \
         for (int64_t i = 0; i < n; ++i) {                                                                              \
             const TYPE_##A a = pa[i];                                                                                  \
@@ -78,7 +79,8 @@
         }                                                                                                              \
         return any;                                                                                                    \
     }                                                                                                                  \
-    static void loop_##id(void *to, const void *const *in, int64_t n, const wick_pointwise_scalar *scalars) {          \
+    static __attribute__((unused)) void loop_##id(void *to, const void *const *in, int64_t n,                          \
+                                                  const wick_pointwise_scalar *scalars) {                              \
         for (int64_t i = 0; i < n; i += 256) {                                                                         \
             int64_t count = n - i < 256 ? n - i : 256;                                                                 \
             const TYPE_##A *from = (const TYPE_##A *)in[0] + i;                                                        \
@@ -100,7 +102,12 @@
 #endif
 #include <wick/sdk/pointwise.inc>
 
+#ifdef PW_LOOPS /* a table of these alone: X(id) for each */
+#define ENTRY(id, set)
+#else
+#define PW_LOOPS(X)
 #define ENTRY(id, set) SET_##set([WICK_PW_##id] = loop_##id, )
+#endif
 #define MAP1(id, schema, ns, set, ...) ENTRY(id, set)
 #define MAP2(id, schema, ns, set, ...) ENTRY(id, set)
 #define MAP3(id, schema, ns, set, ...) ENTRY(id, set)
@@ -110,5 +117,7 @@
 #define TABLE(name) CPU_NAME(name) /* expands PW_CLASS first */
 extern const pw_loop TABLE(PW_CLASS)[WICK_PW_COUNT];
 const pw_loop TABLE(PW_CLASS)[WICK_PW_COUNT] = {
+#define PICK(id) [WICK_PW_##id] = loop_##id,
+    PW_LOOPS(PICK)
 #include <wick/sdk/pointwise.inc>
 };
