@@ -142,10 +142,11 @@ static void test_no_device(void **state) {
 static void test_bad_keys(void **state) {
     static const struct {
         const char *line, *reason;
-    } cases[] = {{"devices = 0\n", "devices = 0: wanted 1 to 16"},
-                 {"devices = 17\n", "devices = 17: wanted 1 to 16"},
-                 {"small_products = -1\n", "small_products = -1: wanted 0 or more"},
-                 {"small_products = few\n", "test.ini:8: [plugin.cuda] small_products: got \"few\", wanted an integer"}};
+    } cases[] = {
+        {"devices = 0\n", "devices = 0: wanted 1 to 16"},
+        {"devices = 17\n", "devices = 17: wanted 1 to 16"},
+        {"small_products = -1\n", "small_products = -1: wanted 0 or more"},
+        {"small_products = few\n", "test.ini:8: [plugin.cuda] small_products: got \"few\", wanted an integer"}};
     char lines[512];
     for (size_t i = 0; i < COUNT(cases); ++i) {
         snprintf(lines, sizeof lines, CUDA "driver = " LIBRARY("mock_cuda") "\n%s", cases[i].line);

@@ -338,6 +338,20 @@ ALWAYS_INLINE float erf_f32(float x) {
     float value = FMA_F32(p, s, 1.12837915e+00f) * t / FMA_F32(q, s, 1.0f);
     return copysign_f32(value > 1.0f ? 1.0f : value, x); /* above 1 where t is above the limit; NaN passes */
 }
+/* The distribution function of the standard normal distribution, (1 + erf(x / sqrt(2))) / 2, with erf as above. */
+ALWAYS_INLINE float normal_cdf_f32(float x) {
+    float t = abs_f32(x), s = square_below_f32(t, 5.5437f), p = 2.26504677e-08f, q = 1.19036736e-06f;
+    p = FMA_F32(p, s, 6.29509949e-06f);
+    q = FMA_F32(q, s, 7.26589437e-05f);
+    p = FMA_F32(p, s, 1.66419605e-04f);
+    q = FMA_F32(q, s, 1.87115922e-03f);
+    p = FMA_F32(p, s, 4.66238035e-03f);
+    q = FMA_F32(q, s, 2.85273444e-02f);
+    p = FMA_F32(p, s, 3.36595374e-02f);
+    q = FMA_F32(q, s, 2.51038319e-01f);
+    float half = FMA_F32(p, s, 3.98942273e-01f) * t / FMA_F32(q, s, 1.0f);
+    return 0.5f + copysign_f32(half > 0.5f ? 0.5f : half, x);
+}
 #else
 /* x P(x^2 - m) with m in the middle of [0, limit^2], where no power of the argument outgrows the sum; 1 from the limit
  * on. Errors are below 6 units in the last place, without fused multiply-adds below 7. */

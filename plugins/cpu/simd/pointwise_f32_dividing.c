@@ -2,6 +2,7 @@
  * registers of 512 bits (pointwise.c). */
 #define CPU_DIVIDES_FAST 1
 #include "math_generic.h"
+#define m_normal_cdf normal_cdf_f32
 
 #define PW_CLASS pw_loops_f32_dividing
 #define PW_LOOPS(X)      \

@@ -1,6 +1,6 @@
 /* Who asks for memory ahead of a loop: measured on arrays beyond the caches. Intel's processors begin anew with every page,
- * so that loops with arithmetic, and rows that are read twice, gain from asking. AMD's (Zen 4) fetch whatever is read in
- * the order of memory better alone, and only gain where the order is another one. */
+ * so that loops with arithmetic, and rows that are read twice, gain from asking. AMD's (Zen 4) fetch alone what is read in
+ * the order of memory, but not fast enough for loops that do next to nothing, and not where the order is another one. */
 #ifndef WICK_CPU_PREFETCH_H
 #define WICK_CPU_PREFETCH_H
 
@@ -17,8 +17,8 @@ static inline bool cpu_is_amd(void) {
 
 /* For memory that is read in its order. */
 static inline bool cpu_prefetches_lines(void) { return !cpu_is_amd(); }
-/* For several rows that are read side by side. */
-static inline bool cpu_prefetches_rows(void) { return cpu_is_amd(); }
+/* For sums and maxima, which read so fast that they come before the hardware, or several rows side by side. */
+static inline bool cpu_prefetches_folds(void) { return cpu_is_amd(); }
 
 /* Asks for `bytes` from `from` on; they need not be mapped. */
 static inline void cpu_prefetch(const void *from, int64_t bytes) {
