@@ -6,8 +6,9 @@
 
 #include "blas.h"
 
-/* Below this many multiply-adds a product is not worth a second thread. */
-#define GRAIN_MULTIPLY_ADDS (3 << 16)
+/* Below this many multiply-adds a product is not worth a second thread; what a thread then takes at least. */
+#define LEAST_MULTIPLY_ADDS (3 << 16)
+#define GRAIN_MULTIPLY_ADDS (1 << 17)
 /* From here on a BLAS whose kernels suit the machine overtakes ours. */
 #define BLAS_MULTIPLY_ADDS (INT64_C(1) << 25)
 /* Up to this many rows threads share a product with a packed B by its columns. */
@@ -122,7 +123,7 @@ static void run_vector(cpu_instance *cpu, const cpu_gemm_plan *plan, void *scrat
 static bool plan_columns(cpu_gemm_plan *plan, int threads) {
     const cpu_gemm *g = &plan->g;
     const int64_t vectors = divide_up(divide_up(g->n, plan->type->vector), threads); /* of a thread */
-    if (!plan->packed || threads == 1 || work_of(g) <= GRAIN_MULTIPLY_ADDS || g->m > ROWS_BY_COLUMNS) return false;
+    if (!plan->packed || threads == 1 || work_of(g) <= LEAST_MULTIPLY_ADDS || g->m > ROWS_BY_COLUMNS) return false;
     if (g->n < 2 * threads * plan->type->vector || vectors * plan->type->vector * g->k > CPU_GEMM_BLOCK_COUNT)
         return false;
     plan->panel = divide_up(vectors, divide_up(vectors, 3)) * plan->type->vector;
@@ -190,7 +191,7 @@ static void run_product(cpu_instance *cpu, tile_job *job) {
     const int64_t strip = job->plan->type->strip, threads = cpu_thread_count(cpu);
     const double work = work_of(job->g);
     const int64_t columns = CPU_GEMM_BLOCK_COUNT / at_least(at_most(p->k, CPU_GEMM_K_BLOCK), 1);
-    if ((work <= GRAIN_MULTIPLY_ADDS || threads == 1) &&
+    if ((work <= LEAST_MULTIPLY_ADDS || threads == 1) &&
         p->n <= columns) { /* often so small that divisions would show */
         job->plan->type->run(p, 0, p->m, 0, p->n);
         return;
@@ -199,7 +200,7 @@ static void run_product(cpu_instance *cpu, tile_job *job) {
     if (p->m <= 2 * strip && threads > 1) /* a low matrix is split by columns */
         job->col_block = at_most(job->col_block, divide_up(divide_up(p->n, 2 * threads), p->panel) * p->panel);
     job->col_blocks = divide_up(p->n, job->col_block);
-    const int64_t row_blocks = work <= GRAIN_MULTIPLY_ADDS ? 1 : divide_up(4 * threads, job->col_blocks);
+    const int64_t row_blocks = work <= LEAST_MULTIPLY_ADDS ? 1 : divide_up(4 * threads, job->col_blocks);
     job->row_block = divide_up(divide_up(p->m, row_blocks), strip) * strip;
     const int64_t tasks = divide_up(p->m, job->row_block) * job->col_blocks;
     cpu_parallel_for(cpu, tasks, grain_of(work, tasks), run_blocks, job);

@@ -51,7 +51,7 @@ typedef struct cpu_kernel_table {
 /* Work on [begin, end); `worker` is in [0, threads). */
 typedef void (*cpu_range_fn)(void *user, int64_t begin, int64_t end, int worker);
 
-/* Splits [0, n) into chunks of about `grain` or more and runs them on the caller and the pool; returns when all are done.
+/* Splits [0, n) into chunks of at least `grain` and runs them on the caller and the pool; returns when all are done.
  * Called from inside a chunk, or when n <= grain, or from a second thread while the pool is busy: runs on the caller. */
 void cpu_parallel_for(cpu_instance *cpu, int64_t n, int64_t grain, cpu_range_fn fn, void *user);
 int cpu_thread_count(const cpu_instance *cpu);

@@ -119,9 +119,10 @@ static void close_gate(cpu_pool *pool) {
 
 static int64_t divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
-/* As many chunks as there are grains, but no more for each thread than CHUNKS_PER_THREAD, and the same number for each. */
+/* At least a grain (but the last), no more than CHUNKS_PER_THREAD for each thread, and the same number for each. */
 static int64_t chunk_of(const cpu_pool *pool, int64_t n, int64_t grain) {
-    const int64_t grains = divide_up(n, grain < 1 ? 1 : grain), most = (int64_t)pool->threads * CHUNKS_PER_THREAD;
+    const int64_t grains = n / (grain < 1 ? 1 : grain), most = (int64_t)pool->threads * CHUNKS_PER_THREAD;
+    if (grains < 2) return grain;
     if (grains <= pool->threads) return divide_up(n, grains);
     return divide_up(n, grains < most ? grains / pool->threads * pool->threads : most);
 }

@@ -6,7 +6,7 @@
 #define TILE 64
 #define SMALL_TILE 16
 #define SMALL_PRODUCTS (1 << 24) /* unless configured: 256 x 256 x 256 */
-#define SMALL_DEPTH 512          /* beyond it one block a tile takes too long */
+#define MOST_SMALL_K 512         /* beyond it one block a tile takes too long */
 #define THREADS 256
 #define GRID_Z 65535
 
@@ -22,7 +22,7 @@ wick_status *gpu_gemm_open(gpu_instance *gpu, const wick_config *config) {
 static bool is_small(const wick_kernel_call *call, const gpu_gemm *g) {
     const gpu_gemm_args *p = &g->args;
     const double work = (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
-    return g->dtype == WICK_F32 && p->k <= SMALL_DEPTH && work <= (double)gpu_of(call)->small_products;
+    return g->dtype == WICK_F32 && p->k <= MOST_SMALL_K && work <= (double)gpu_of(call)->small_products;
 }
 
 static int kernel_of(wick_dtype dtype) {
