@@ -97,7 +97,7 @@ void bench_process_stop(bench_process *p) {
 
 /* glibc would return each large block to the system and take it again, page by page; so PyTorch keeps them, as wick's
  * cache does. A variable that chooses OpenBLAS's kernels is no business of PyTorch's. */
-static const char *const torch_environment[] = {"OPENBLAS_CORETYPE", "MALLOC_MMAP_THRESHOLD_=33554432",
+static const char *const torch_environment[] = {"OPENBLAS_CORETYPE", "MALLOC_MMAP_MAX_=0",
                                                 "MALLOC_TRIM_THRESHOLD_=2000000000", NULL};
 
 bench_process *bench_torch(void) {
