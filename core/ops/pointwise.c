@@ -268,80 +268,13 @@ wick_tensor *wrap_number(wick_context *pub, const wick_value *v) {
 
 static wick_value real(double x) { return wick_value_float(x); }
 
-static wick_tensor *add_with_alpha(wick_context *c, wick_tensor *a, wick_tensor *b, const wick_value *alpha) {
-    wick_add_options o = WICK_ADD_OPTIONS_INIT;
-    o.alpha = *alpha;
-    return wick_add(c, a, b, &o);
-}
-static wick_tensor *sub_with_alpha(wick_context *c, wick_tensor *a, wick_tensor *b, const wick_value *alpha) {
-    wick_sub_options o = WICK_SUB_OPTIONS_INIT;
-    o.alpha = *alpha;
-    return wick_sub(c, a, b, &o);
-}
-static wick_tensor *rsub_with_alpha(wick_context *c, wick_tensor *a, wick_tensor *b, const wick_value *alpha) {
-    wick_rsub_options o = WICK_RSUB_OPTIONS_INIT;
-    o.alpha = *alpha;
-    return wick_rsub(c, a, b, &o);
-}
-static const char *text_or_null(const wick_value *v) { return v->tag == WICK_TAG_STRING ? v->as.string : NULL; }
-
-DECOMPOSE(absolute, wick_abs(c, T(0)))
 DECOMPOSE(positive, T(0))
-DECOMPOSE(negative, wick_neg(c, T(0)))
 DECOMPOSE(square, wick_pow_scalar(c, T(0), wick_value_int(2)))
-DECOMPOSE(fix, wick_trunc(c, T(0)))
-DECOMPOSE(add_scalar, add_with_alpha(c, T(0), NUMBER(1), &args[2]))
-DECOMPOSE(sub_scalar, sub_with_alpha(c, T(0), NUMBER(1), &args[2]))
-DECOMPOSE(rsub_scalar, rsub_with_alpha(c, T(0), NUMBER(1), &args[2]))
-DECOMPOSE(subtract_tensor, sub_with_alpha(c, T(0), T(1), &args[2]))
-DECOMPOSE(mul_scalar, wick_mul(c, T(0), NUMBER(1)))
-DECOMPOSE(multiply_tensor, wick_mul(c, T(0), T(1)))
-DECOMPOSE(div_scalar, wick_div(c, T(0), NUMBER(1)))
-DECOMPOSE(divide_tensor, wick_div(c, T(0), T(1)))
-DECOMPOSE(true_divide_tensor, wick_div(c, T(0), T(1)))
-DECOMPOSE(true_divide_scalar, wick_div(c, T(0), NUMBER(1)))
-DECOMPOSE(div_scalar_mode, wick_div_mode(c, T(0), NUMBER(1), text_or_null(&args[2])))
 DECOMPOSE(floor_divide, wick_div_mode(c, T(0), T(1), "floor"))
-DECOMPOSE(floor_divide_scalar, wick_div_mode(c, T(0), NUMBER(1), "floor"))
-DECOMPOSE(remainder_scalar, wick_remainder(c, T(0), NUMBER(1)))
-DECOMPOSE(remainder_scalar_tensor, wick_remainder(c, NUMBER(0), T(1)))
-DECOMPOSE(fmod_scalar, wick_fmod(c, T(0), NUMBER(1)))
-DECOMPOSE(pow_scalar, wick_pow(c, NUMBER(0), T(1)))
-DECOMPOSE(max_other, wick_maximum(c, T(0), T(1)))
-DECOMPOSE(min_other, wick_minimum(c, T(0), T(1)))
-DECOMPOSE(arctan2, wick_atan2(c, T(0), T(1)))
-DECOMPOSE(copysign_scalar, wick_copysign(c, T(0), NUMBER(1)))
-DECOMPOSE(xlogy_scalar_other, wick_xlogy(c, T(0), NUMBER(1)))
-DECOMPOSE(xlogy_scalar_self, wick_xlogy(c, NUMBER(0), T(1)))
-DECOMPOSE(special_xlog1py_other_scalar, wick_special_xlog1py(c, T(0), NUMBER(1)))
-DECOMPOSE(special_xlog1py_self_scalar, wick_special_xlog1py(c, NUMBER(0), T(1)))
 DECOMPOSE(ldexp_tensor, wick_mul(c, T(0), wick_pow_scalar_base(c, real(2), T(1))))
-DECOMPOSE(eq_scalar, wick_eq(c, T(0), NUMBER(1)))
-DECOMPOSE(ne_scalar, wick_ne(c, T(0), NUMBER(1)))
-DECOMPOSE(lt_scalar, wick_lt(c, T(0), NUMBER(1)))
-DECOMPOSE(le_scalar, wick_le(c, T(0), NUMBER(1)))
-DECOMPOSE(gt_scalar, wick_gt(c, T(0), NUMBER(1)))
-DECOMPOSE(ge_scalar, wick_ge(c, T(0), NUMBER(1)))
-DECOMPOSE(bitwise_and_scalar, wick_bitwise_and(c, T(0), NUMBER(1)))
-DECOMPOSE(bitwise_or_scalar, wick_bitwise_or(c, T(0), NUMBER(1)))
-DECOMPOSE(bitwise_xor_scalar, wick_bitwise_xor(c, T(0), NUMBER(1)))
-DECOMPOSE(bitwise_left_shift_tensor_scalar, wick_bitwise_left_shift(c, T(0), NUMBER(1)))
-DECOMPOSE(bitwise_right_shift_tensor_scalar, wick_bitwise_right_shift(c, T(0), NUMBER(1)))
-DECOMPOSE(where_scalarself, wick_where(c, T(0), NUMBER(1), T(2)))
-DECOMPOSE(where_scalarother, wick_where(c, T(0), T(1), NUMBER(2)))
-DECOMPOSE(where_scalar, wick_where(c, T(0), NUMBER(1), NUMBER(2)))
 DECOMPOSE(masked_fill_scalar, wick_where(c, T(1), wick_to_dtype(c, NUMBER(2), wick_tensor_dtype(T(0)), NULL), T(0)))
 DECOMPOSE(masked_fill_tensor, wick_where(c, T(1), wick_to_dtype(c, T(2), wick_tensor_dtype(T(0)), NULL), T(0)))
-DECOMPOSE(clip_tensor, wick_clamp_tensor(c, T(0), T(1), T(2)))
 DECOMPOSE(log_sigmoid, wick_log_sigmoid_forward(c, T(0), NULL))
-DECOMPOSE(special_expit, wick_sigmoid(c, T(0)))
-
-void compose_clip(wick_context *c, const wick_value *args, wick_value *rets) {
-    wick_clamp_options o = WICK_CLAMP_OPTIONS_INIT;
-    o.min = args[1];
-    o.max = args[2];
-    RETURN(wick_clamp(c, T(0), &o));
-}
 
 /* One weight, or one for each channel: it is shaped to stand at dimension 1. */
 void compose_prelu(wick_context *c, const wick_value *args, wick_value *rets) {

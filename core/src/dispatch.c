@@ -254,11 +254,6 @@ static const char *type_text(const op_arg *a) {
     return names[a->type];
 }
 
-static bool value_is_number(const wick_value *v) {
-    const uint32_t numbers = 1u << WICK_TAG_BOOL | 1u << WICK_TAG_I64 | 1u << WICK_TAG_F64 | 1u << WICK_TAG_C128;
-    return numbers >> v->tag & 1;
-}
-
 /* Copies the caller's arguments, fills in defaults and makes the few conversions that a schema implies. */
 static bool complete(context_impl *c, const op_entry *op, const wick_value *args, int nargs, wick_value *full,
                      int64_t (*singles)[8]) {

@@ -22,6 +22,7 @@ typedef struct wick_op {
     const char *schema; /* the variant's own text */
     op_arg *args, *rets;
     const struct wick_op *functional; /* the functional variant */
+    const struct wick_op *same_as;    /* what runs in its place */
     int16_t id;                       /* in op_ids.h; -1: a plugin's */
     int16_t row;                      /* index of the row: kernels and fallback counts */
     uint8_t variant;                  /* op_variant */
@@ -98,6 +99,11 @@ wick_tensor *op_call1(wick_context *c, int op_id, const wick_value *args, int na
 bool op_calln(wick_context *c, int op_id, const wick_value *args, int nargs, wick_value *rets, int nrets);
 /* Decompositions that have a choice ask this. */
 bool op_has_kernel(wick_context *c, int op_id, wick_device device);
+
+static inline bool value_is_number(const wick_value *v) {
+    const uint32_t numbers = 1u << WICK_TAG_BOOL | 1u << WICK_TAG_I64 | 1u << WICK_TAG_F64 | 1u << WICK_TAG_C128;
+    return numbers >> v->tag & 1;
+}
 
 /* A call on its way down. */
 typedef struct call_frame {

@@ -5,6 +5,7 @@
 #include "geometry.h"
 #include "kernels.h"
 #include "op_ids.h"
+#include "rows.h" /* wrap_number */
 #include "step.h"
 #include "stream.h"
 
@@ -658,6 +659,18 @@ static bool hand_outward(context_impl *c, call_frame *f, wick_value *rets, int n
     return !c->error;
 }
 
+/* The same form of the row that does the work: a derived one writes where it should. */
+static bool run_same(context_impl *c, const call_frame *f, wick_value *rets) {
+    const op_entry *op = f->op->same_as;
+    wick_value args[OP_MAX_ARGS];
+    for (int i = 0; i < op->nargs; ++i) {
+        const wick_value *v = &f->args[i];
+        bool number = op->args[i].type == TYPE_TENSOR && value_is_number(v);
+        args[i] = number ? wick_value_tensor(wrap_number(PUB(c), v)) : *v;
+    }
+    return op_calln(PUB(c), op->id, args, op->nargs, rets, op->nrets);
+}
+
 /* Runs a decomposition in a scope of its own. */
 static bool compose(context_impl *c, call_frame *f) {
     const op_entry *op = f->op;
@@ -666,14 +679,21 @@ static bool compose(context_impl *c, call_frame *f) {
     for (int i = 0; i < n; ++i) rets[i] = wick_value_none();
     wick_scope scope = scope_open(c);
     c->composing = op;
-    op->def->compose(PUB(c), f->args, rets);
+    if (op->same_as)
+        run_same(c, f, rets);
+    else
+        op->def->compose(PUB(c), f->args, rets);
     bool ok = !c->error, derived = op->variant != VARIANT_FUNCTIONAL;
     if (ok && !derived) {
         if (part_from_arguments(c, f, rets, n)) return hand_outward(c, f, rets, n, scope);
         ok = false;
     }
-    for (int i = 0; ok && i < n; ++i)
-        if (rets[i].tag == WICK_TAG_TENSOR) ok = store_result(c, f, i, rets[i].as.tensor);
+    for (int i = 0; ok && i < n; ++i) {
+        if (op->same_as)
+            f->rets[i] = rets[i];
+        else if (rets[i].tag == WICK_TAG_TENSOR)
+            ok = store_result(c, f, i, rets[i].as.tensor);
+    }
     scope_close(c, scope);
     return ok;
 }
@@ -681,7 +701,7 @@ static bool compose(context_impl *c, call_frame *f) {
 /* Unless it is transparent, its gradient is the row's, not the decomposition's. */
 bool execute_compose(context_impl *c, call_frame *f) {
     const op_row *row = f->op->def;
-    if (!row->compose) return !FAIL(c, UNSUPPORTED, "%s: no decomposition", f->op->name);
+    if (!row->compose && !f->op->same_as) return !FAIL(c, UNSUPPORTED, "%s: no decomposition", f->op->name);
     if (op_is_transparent(row)) return compose(c, f);
     wick_modes outer = c->modes;
     c->modes.exclude_keys |= WICK_KEY(AUTOGRAD);

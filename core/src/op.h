@@ -76,6 +76,7 @@ typedef struct op_row {
     wick_op_kind kind;
     op_infer_fn infer;
     op_compose_fn compose; /* IMPLICIT, EXPLICIT, CORE */
+    const char *same_as;   /* IMPLICIT: another row, as whose form each form runs, with numbers as tensors */
     op_view_fn view;
     op_grad_fn grad;
     const char *saves; /* "self other:self result0": tensors kept for grad; x:y keeps x only if y needs a gradient */

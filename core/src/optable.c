@@ -221,6 +221,25 @@ static wick_status *make_index(wick_runtime *rt, const op_index *older, const op
     return NULL;
 }
 
+/* ---- rows that are another row under a second name ---- */
+static const op_entry *form_of(const op_block *block, const op_entry *functional, uint8_t variant) {
+    for (const op_entry *e = functional; e < block->entries + block->count && e->functional == functional; ++e)
+        if (e->variant == variant) return e;
+    return NULL;
+}
+
+static wick_status *link_names(const op_index *index, const op_block *block) {
+    for (int i = 0; i < block->count; ++i) {
+        op_entry *e = &block->entries[i];
+        if (!e->def->same_as) continue;
+        const op_entry *other = op_index_find(index, e->def->same_as);
+        e->same_as = other ? form_of(block, other, e->variant) : NULL;
+        if (!e->same_as || e->same_as->nargs != e->nargs)
+            return WICK_ERROR(WICK_INTERNAL, "row %s: %s has no such form", e->name, e->def->same_as);
+    }
+    return NULL;
+}
+
 /* ---- blocks ---- */
 /* Each entry took over its schema's defaults. */
 static void entry_destroy(wick_runtime *rt, const op_entry *e) {
@@ -261,6 +280,7 @@ wick_status *op_table_create(wick_runtime *rt, op_table **out) {
     for (int i = 0; !s && i < op_row_count; ++i) rows[i] = &op_rows[i];
     if (!s) s = block_fill(&(builder){rt, t, &t->blocks}, rows, op_row_count, 0, 10);
     if (!s) s = make_index(rt, NULL, &t->blocks, &index);
+    if (!s) s = link_names(index, &t->blocks);
     rt_free(rt, rows);
     if (s) return s;
     t->entries = t->blocks.entries;
