@@ -248,12 +248,17 @@ HOT bool arrive(engine_task *t, wick_node *from, node_edge edge, wick_tensor *gr
 }
 
 /* ---- running one node ---- */
+/* Operators' rules do not look at gradients of indices and the like; users' functions see zeros for them. */
+static bool wants_gradient(const wick_node *n, int i) {
+    return !n->op || (wick_dtype_is_differentiable((wick_dtype)n->metas[i].dtype) && !(n->op->def->nondiff_rets >> i & 1));
+}
+
 /* The only output of a node that runs has a gradient. */
 static bool fill_undefined(context_impl *c, wick_node *n, wick_tensor **grads) {
     if (n->op && n->op->def->flags & UNDEFINED_GRAD) return true;
     for (int i = 0; i < n->out_count; ++i) {
         const node_meta *m = &n->metas[i];
-        if (grads[i] || !m->dtype || n->lets_undefined_through) continue;
+        if (grads[i] || !m->dtype || n->lets_undefined_through || !wants_gradient(n, i)) continue;
         wick_zeros_options o = WICK_ZEROS_OPTIONS_INIT;
         o.dtype = (wick_dtype)m->dtype;
         o.device = m->device;

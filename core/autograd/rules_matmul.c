@@ -65,7 +65,7 @@ void d_addbmm(backward_call *b) {
 
 /* ---- linear: input [..., in], weight [out, in] or [in] ---- */
 static wick_tensor *rows_of(backward_call *b, wick_tensor *t) {
-    return t ? wick_reshape(C, t, (int64_t[]){-1, t->sizes[t->ndim - 1]}, 2) : NULL;
+    return !t || t->ndim == 2 ? t : wick_reshape(C, t, (int64_t[]){-1, t->sizes[t->ndim - 1]}, 2);
 }
 static wick_tensor *for_vector_weight(backward_call *b, wick_tensor *factor) {
     return MUL(wick_unsqueeze(C, GRAD, -1), conjugate(b, factor));
@@ -74,7 +74,10 @@ void d_linear(backward_call *b) {
     bool vector = (needs(b, 1) ? input(b, 1)->ndim : saved(b, 1) ? saved(b, 1)->ndim : 2) == 1;
     if (needs(b, 0)) {
         wick_tensor *w = saved(b, 1);
-        set_grad(b, 0, vector ? for_vector_weight(b, w) : wick_matmul(C, GRAD, conjugate(b, w)));
+        set_grad(b, 0,
+                 vector            ? for_vector_weight(b, w)
+                 : GRAD->ndim == 2 ? wick_mm(C, GRAD, conjugate(b, w))
+                                   : wick_matmul(C, GRAD, conjugate(b, w)));
     }
     if (needs(b, 1)) {
         wick_tensor *x = saved(b, 0);

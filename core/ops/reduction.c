@@ -104,8 +104,9 @@ void compose_sum_to_size(wick_context *c, const wick_value *args, wick_value *re
              format_sizes(t->ndim, t->sizes, b, sizeof b));
         return;
     }
-    if (n) t = sum_dims(c, t, dims, (size_t)n, true);
-    give(rets, lead > 0 && t ? wick_view(c, t, LIST(args[1])) : t);
+    const bool only_lead = n == lead;
+    if (n) t = sum_dims(c, t, dims, (size_t)n, !only_lead);
+    give(rets, lead > 0 && !only_lead && t ? wick_view(c, t, LIST(args[1])) : t);
 }
 
 /* ---- extrema ---- */

@@ -15,6 +15,7 @@ typedef struct group {
     double values[OPTIONS_LIMIT];
     parameter *params;
     size_t count;
+    wick_tensor *steps; /* [count]: what the step counts are views of; NULL until the first step */
     /* what a step hands to the operator: tensors, gradients and state of the parameters that take part */
     wick_tensor **lists[2 + SLOTS];
 } group;
@@ -63,9 +64,15 @@ enum { STEP, EXP_AVG, EXP_AVG_SQ, MAX_EXP_AVG_SQ };
 
 static bool adam_uses(const group *g, int slot) { return slot != MAX_EXP_AVG_SQ || g->values[ADAM_AMSGRAD] != 0; }
 
+/* All at once if all take part. */
 static bool count_steps(wick_context *c, const batch *b) {
+    const group *g = b->g;
+    wick_tensor *const *steps = g->lists[2 + STEP];
+    bool whole = b->count == g->count;
+    for (size_t i = 0; whole && i < b->count; ++i) whole = wick_device_equal(steps[i]->device, g->steps->device);
+    if (whole) return wick_add_scalar_(c, g->steps, wick_value_int(1), NULL) != NULL;
     for (size_t i = 0; i < b->count; ++i)
-        if (!wick_add_scalar_(c, b->g->lists[2 + STEP][i], wick_value_int(1), NULL)) return false;
+        if (!wick_add_scalar_(c, steps[i], wick_value_int(1), NULL)) return false;
     return true;
 }
 
@@ -113,6 +120,7 @@ static void group_free(group *g) {
         wick_release(g->params[i].tensor);
         for (int k = 0; k < SLOTS; ++k) wick_release(g->params[i].state[k]);
     }
+    wick_release(g->steps);
     free(g->params);
     free(g->lists[0]);
 }
@@ -243,19 +251,32 @@ bool wick_optimizer_set(wick_optimizer *o, int g, const char *option, double val
 }
 
 /* ---- steps ---- */
-static bool make_slot(wick_context *c, const optimizer_row *row, parameter *p, int k) {
+static wick_tensor *new_zeros(wick_context *c, wick_device device, int ndim, const wick_dim *sizes) {
+    wick_zeros_options o = WICK_ZEROS_OPTIONS_INIT;
+    o.dtype = WICK_F32, o.device = device;
+    return wick_zeros(c, sizes, ndim, &o);
+}
+
+/* The step count of parameter p: a view of the group's, if it is on their device. */
+static wick_tensor *make_step(wick_context *c, group *g, const parameter *p) {
+    const wick_dim count = (wick_dim)g->count;
+    const wick_device device = p->tensor->device;
+    if (!g->steps && !(g->steps = wick_keep(c, new_zeros(c, device, 1, &count)))) return NULL;
+    if (!wick_device_equal(g->steps->device, device)) return new_zeros(c, device, 0, NULL);
+    return wick_select(c, g->steps, 0, p - g->params);
+}
+
+static bool make_slot(wick_context *c, const optimizer_row *row, group *g, parameter *p, int k) {
     wick_scope scope = wick_scope_open(c);
-    wick_zeros_options scalar = WICK_ZEROS_OPTIONS_INIT;
-    scalar.dtype = WICK_F32, scalar.device = p->tensor->device;
     bool is_step = !strcmp(row->slots[k], "step");
-    p->state[k] = wick_keep(c, is_step ? wick_zeros(c, NULL, 0, &scalar) : wick_zeros_like(c, p->tensor, NULL));
+    p->state[k] = wick_keep(c, is_step ? make_step(c, g, p) : wick_zeros_like(c, p->tensor, NULL));
     wick_scope_close(c, scope);
     return p->state[k] != NULL;
 }
 
-static bool make_state(wick_context *c, const optimizer_row *row, const group *g, parameter *p) {
+static bool make_state(wick_context *c, const optimizer_row *row, group *g, parameter *p) {
     for (int k = 0; k < SLOTS && row->slots[k]; ++k)
-        if (!p->state[k] && row->uses_slot(g, k) && !make_slot(c, row, p, k)) return false;
+        if (!p->state[k] && row->uses_slot(g, k) && !make_slot(c, row, g, p, k)) return false;
     return true;
 }
 
@@ -319,7 +340,7 @@ bool wick_optimizer_zero_grad(wick_context *c, wick_optimizer *o) {
 }
 
 /* ---- state_dict ---- */
-typedef bool (*entry_visit)(void *user, const optimizer_row *row, parameter *p, int slot, double *value,
+typedef bool (*entry_visit)(void *user, const optimizer_row *row, group *g, parameter *p, int slot, double *value,
                             const char *name);
 
 /* Every state tensor (slot >= 0) and every option (slot -1) with its name. */
@@ -330,11 +351,11 @@ static bool visit_entries(const wick_optimizer *o, entry_visit visit, void *user
         for (size_t i = 0; i < o->groups[g].count; ++i, ++index)
             for (int k = 0; k < SLOTS && o->row->slots[k]; ++k) {
                 snprintf(name, sizeof name, "state.%zu.%s", index, o->row->slots[k]);
-                if (!visit(user, o->row, &o->groups[g].params[i], k, NULL, name)) return false;
+                if (!visit(user, o->row, &o->groups[g], &o->groups[g].params[i], k, NULL, name)) return false;
             }
         for (size_t k = 0; k < o->row->option_count; ++k) {
             snprintf(name, sizeof name, "param_groups.%zu.%s", g, o->row->options[k].name);
-            if (!visit(user, o->row, NULL, -1, &o->groups[g].values[k], name)) return false;
+            if (!visit(user, o->row, &o->groups[g], NULL, -1, &o->groups[g].values[k], name)) return false;
         }
     }
     return true;
@@ -347,7 +368,8 @@ typedef struct transfer {
     wick_safetensors *file;
 } transfer;
 
-static bool save_entry(void *user, const optimizer_row *row, parameter *p, int slot, double *value, const char *name) {
+static bool save_entry(void *user, const optimizer_row *row, group *g, parameter *p, int slot, double *value,
+                       const char *name) {
     const transfer *x = user;
     if (slot < 0) return wick_state_add_number(x->c, x->state, x->prefix, name, *value);
     return !p->state[slot] || wick_state_add(x->c, x->state, x->prefix, name, p->state[slot]);
@@ -358,13 +380,14 @@ bool wick_optimizer_state(wick_context *c, const wick_optimizer *o, const char *
     return !wick_failed(c) && visit_entries(o, save_entry, &x);
 }
 
-static bool load_entry(void *user, const optimizer_row *row, parameter *p, int slot, double *value, const char *name) {
+static bool load_entry(void *user, const optimizer_row *row, group *g, parameter *p, int slot, double *value,
+                       const char *name) {
     const transfer *x = user;
     char full[256];
     if (slot < 0) return wick_state_read_number(x->c, x->file, x->prefix, name, value);
     snprintf(full, sizeof full, "%s%s", x->prefix, name);
     if (!wick_safetensors_find(x->file, full)) return true; /* its first step is still to come */
-    if (!p->state[slot] && !make_slot(x->c, row, p, slot)) return false;
+    if (!p->state[slot] && !make_slot(x->c, row, g, p, slot)) return false;
     return wick_state_read(x->c, x->file, x->prefix, name, p->state[slot]);
 }
 

@@ -28,24 +28,72 @@ typedef struct pad_job {
     int64_t begin[3], end[3]; /* of the image: what lies inside the padded one */
 } pad_job;
 
+/* Rows of images and the gaps between them are often so short that a call would take longer than the work. */
+enum { SHORT_GAP = 16, SHORT_ROW = 128 };
+
+static inline void clear_gap(char *at, size_t bytes) {
+    if (bytes > SHORT_GAP)
+        memset(at, 0, bytes);
+    else
+        for (size_t i = 0; i < bytes; i += 4) memset(at + i, 0, 4);
+}
+
+static inline void copy_row(char *to, const char *from, size_t bytes) {
+    if (bytes < 16 || bytes > SHORT_ROW) {
+        memcpy(to, from, bytes);
+        return;
+    }
+    for (size_t i = 0; i + 16 <= bytes; i += 16) memcpy(to + i, from + i, 16);
+    if (bytes % 16) memcpy(to + bytes - 16, from + bytes - 16, 16);
+}
+
+typedef struct row_steps {
+    size_t run, in, out; /* bytes: of what is copied of a row, from one row to the next */
+} row_steps;
+
+/* n > 0 rows and the gaps between them; returns the end of the last row. */
+static inline __attribute__((always_inline)) char *copy_rows(char *to, const char *from, int64_t n, row_steps step,
+                                                             const size_t run) {
+    copy_row(to, from, run);
+    for (int64_t j = 1; j < n; ++j) {
+        from += step.in;
+        clear_gap(to + run, step.out - run);
+        to += step.out;
+        copy_row(to, from, run);
+    }
+    return to + run;
+}
+
+/* Writes every byte of `out` once, in order. */
+static void pad_plane(const pad_job *job, const char *in, char *out) {
+    const conv_frame *f = job->frame;
+    const row_steps step = {(size_t)(job->end[2] - job->begin[2]) * job->bytes, (size_t)f->size[2] * job->bytes,
+                            (size_t)f->padded[2] * job->bytes};
+    const int64_t rows = job->end[1] - job->begin[1];
+    char *written = out, *end = out + (size_t)conv_volume(f->padded) * job->bytes;
+    for (int64_t i = job->begin[0]; i < job->end[0] && rows > 0; ++i) {
+        const int64_t from = (i * f->size[1] + job->begin[1]) * f->size[2] + job->begin[2];
+        const int64_t to =
+            ((i + f->low[0]) * f->padded[1] + job->begin[1] + f->low[1]) * f->padded[2] + job->begin[2] + f->low[2];
+        const char *first = in + (size_t)from * job->bytes;
+        char *at = out + (size_t)to * job->bytes;
+        clear_gap(written, (size_t)(at - written));
+        if (step.run == 32)
+            written = copy_rows(at, first, rows, step, 32);
+        else if (step.run == 64)
+            written = copy_rows(at, first, rows, step, 64);
+        else
+            written = copy_rows(at, first, rows, step, step.run);
+    }
+    clear_gap(written, (size_t)(end - written));
+}
+
 static void pad_planes(void *user, int64_t begin, int64_t end, int worker) {
     const pad_job *job = user;
-    const conv_frame *f = job->frame;
-    const size_t run = (size_t)(job->end[2] - job->begin[2]) * job->bytes;
-    const size_t in_plane = (size_t)conv_volume(f->size) * job->bytes,
-                 out_plane = (size_t)conv_volume(f->padded) * job->bytes;
-    for (int64_t p = begin; p < end; ++p) {
-        const char *in = job->in + (size_t)p * in_plane;
-        char *out = job->out + (size_t)p * out_plane;
-        memset(out, 0, out_plane);
-        for (int64_t i = job->begin[0]; i < job->end[0]; ++i)
-            for (int64_t j = job->begin[1]; j < job->end[1]; ++j) {
-                const int64_t from = (i * f->size[1] + j) * f->size[2] + job->begin[2];
-                const int64_t to =
-                    ((i + f->low[0]) * f->padded[1] + j + f->low[1]) * f->padded[2] + job->begin[2] + f->low[2];
-                memcpy(out + (size_t)to * job->bytes, in + (size_t)from * job->bytes, run);
-            }
-    }
+    const size_t in_plane = (size_t)conv_volume(job->frame->size) * job->bytes,
+                 out_plane = (size_t)conv_volume(job->frame->padded) * job->bytes;
+    for (int64_t p = begin; p < end; ++p)
+        pad_plane(job, job->in + (size_t)p * in_plane, job->out + (size_t)p * out_plane);
 }
 
 void conv_pad(cpu_instance *cpu, const conv_frame *frame, size_t bytes, int64_t planes, const void *in, void *out) {

@@ -31,7 +31,7 @@ static pool_windows own_windows(const max_job *job, int worker) {
 
 /* True if every window is two by two, side by side. */
 static bool is_two_by_two(const pool_windows *w) {
-    if (w->in[0] != 1 || w->out[0] != 1) return false;
+    if (w->in[0] != 1 || w->out[0] != 1 || w->in[2] > INT32_MAX / 2) return false;
     for (int d = 1; d < 3; ++d) {
         const int64_t last = w->out[d] - 1;
         if (last < 1 || w->step[d] != 1 || w->begin[d][0] != 0 || w->begin[d][1] != 2 || w->end[d][0] != 2)
@@ -44,18 +44,27 @@ static bool is_two_by_two(const pool_windows *w) {
 }
 
 #define T float
+#define OFFSET int32_t
+#define EVEN 0, 2, 4, 6
+#define ODD 1, 3, 5, 7
 #define NAME(x) x##_f32
 #define LOWEST -INFINITY
 #define IS_NAN(v) ((v) != (v))
 #include "pool_max.inc"
 
 #define T double
+#define OFFSET int64_t
+#define EVEN 0, 2
+#define ODD 1, 3
 #define NAME(x) x##_f64
 #define LOWEST -INFINITY
 #define IS_NAN(v) ((v) != (v))
 #include "pool_max.inc"
 
 #define T int64_t
+#define OFFSET int64_t
+#define EVEN 0, 2
+#define ODD 1, 3
 #define NAME(x) x##_i64
 #define LOWEST INT64_MIN
 #define IS_NAN(v) 0

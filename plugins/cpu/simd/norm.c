@@ -17,6 +17,7 @@ typedef struct batch_norm_job {
         shape; /* kept: the channel; out[0]: the result's strides, out[1]: those of grad_out or of the result */
     const norm_kernels *kernels;
     acc_operand x, g, y;
+    size_t size;                                                                   /* of an accumulator */
     const wick_tensor *weight, *bias, *running_mean, *running_var, *mean, *invstd; /* any may be NULL */
     const wick_tensor *grad_weight, *grad_bias;                                    /* results of a backward */
     int64_t channels, count;                                                       /* count: elements of a channel */
@@ -26,7 +27,7 @@ typedef struct batch_norm_job {
     bool training;
 } batch_norm_job;
 
-/* ---- the walk: calls `visit` for every run of a channel, or for every row of a block of channels ---- */
+/* ---- the walk ---- */
 typedef struct batch_norm_block {
     const batch_norm_job *job;
     int64_t channel, width; /* in channels */
@@ -36,31 +37,66 @@ typedef struct batch_norm_block {
     _Alignas(64) double buffers[3][NORM_BLOCK];
 } batch_norm_block;
 
-/* n elements from x, g and y on, with their strides. */
-typedef void (*batch_norm_visit)(batch_norm_block *k, int64_t x, int64_t g, int64_t y, const reduce_dim *run,
-                                 int64_t n);
+/* Where a visit works: elements x, g and y and on, n of each of `rows` runs. */
+typedef struct batch_norm_part {
+    int64_t x, g, y, n, rows;
+    const reduce_dim *run, *row; /* from element to element, from run to run */
+} batch_norm_part;
+typedef void (*batch_norm_visit)(batch_norm_block *k, const batch_norm_part *part);
 
+/* Visits the runs of a channel, as many short ones at a time as fit a buffer, or every row of a block of channels. */
 static void walk(batch_norm_block *k, batch_norm_visit visit) {
+    static const reduce_dim single = {1, 1, {1, 1}};
     const batch_norm_job *job = k->job;
     const reduce_shape *s = &job->shape;
-    static const reduce_dim single = {1, 1, {1, 1}};
-    int64_t x0 = k->channel * job->column_x, y0 = k->channel * job->column_y, g0 = k->channel * job->column_g;
-    int outer_dims = s->columns ? s->nreduced : s->nreduced - (s->nreduced > 0);
-    const reduce_dim *run = s->columns ? &s->column : s->nreduced ? &s->reduced[s->nreduced - 1] : &single;
-    int64_t length = s->columns ? k->width * job->pixels : run->size, block = s->columns ? length : NORM_BLOCK, out[2];
-    for (int64_t outer = 0, n = s->reduced_count / (s->columns ? 1 : length); outer < n; ++outer) {
-        int64_t x = x0 + reduce_at(s->reduced, outer_dims, outer, out), y = y0 + out[0], g = g0 + out[1];
-        for (int64_t i = 0; i < length; i += block)
-            visit(k, x + i * run->in, g + i * run->out[1], y + i * run->out[0], run, reduce_min(block, length - i));
+    const int nruns = s->columns ? 0 : s->nreduced > 1 ? 2 : s->nreduced, outer_dims = s->nreduced - nruns;
+    const reduce_dim *run = s->columns ? &s->column : nruns > 0 ? &s->reduced[s->nreduced - 1] : &single;
+    const reduce_dim *row = nruns > 1 ? &s->reduced[s->nreduced - 2] : &single;
+    const int64_t length = s->columns ? k->width * job->pixels : run->size, n = s->columns ? length : NORM_BLOCK;
+    const int64_t rows = reduce_max(1, NORM_BLOCK / length);
+    const int64_t walks = s->columns ? s->reduced_count : s->reduced_count / (length * row->size);
+    batch_norm_part part = {.run = run, .row = row};
+    for (int64_t outer = 0, out[2]; outer < walks; ++outer) {
+        const int64_t in = reduce_at(s->reduced, outer_dims, outer, out);
+        for (int64_t r = 0; r < row->size; r += rows)
+            for (int64_t i = 0; i < length; i += n) {
+                part.x = k->channel * job->column_x + in + r * row->in + i * run->in;
+                part.y = k->channel * job->column_y + out[0] + r * row->out[0] + i * run->out[0];
+                part.g = k->channel * job->column_g + out[1] + r * row->out[1] + i * run->out[1];
+                part.n = reduce_min(n, length - i), part.rows = reduce_min(rows, row->size - r);
+                visit(k, &part);
+            }
     }
 }
 
-static const void *view_x(batch_norm_block *k, int64_t at, const reduce_dim *run, int64_t n) {
-    return acc_view(&k->job->x, at, run->in, n, k->buffers[0]);
+/* Runs as dense accumulators: in place, `row` apart, or one behind the other in `buffer`. *step: from one to the next. */
+static const void *view_runs(const acc_operand *o, int64_t at, int64_t run, int64_t row, const batch_norm_part *part,
+                             size_t size, void *buffer, int64_t *step) {
+    *step = row;
+    if (o->native && run == 1) return o->data + at * o->size;
+    *step = part->n;
+    for (int64_t r = 0; r < part->rows; ++r)
+        o->load((char *)buffer + (size_t)(r * part->n) * size, o->data + (at + r * row) * o->size, run, part->n);
+    return buffer;
 }
-static const void *view_g(batch_norm_block *k, int64_t at, const reduce_dim *run, int64_t n) {
-    return acc_view(&k->job->g, at, run->out[1], n, k->buffers[1]);
+static const void *view_x(batch_norm_block *k, const batch_norm_part *p, norm_runs *runs) {
+    return view_runs(&k->job->x, p->x, p->run->in, p->row->in, p, k->job->size, k->buffers[0], &runs->x);
 }
+static const void *view_g(batch_norm_block *k, const batch_norm_part *p, norm_runs *runs) {
+    return view_runs(&k->job->g, p->g, p->run->out[1], p->row->out[1], p, k->job->size, k->buffers[1], &runs->g);
+}
+/* Where the results go until commit_y brings them to where they belong. */
+static void *target_y(batch_norm_block *k, const batch_norm_part *p, norm_runs *runs) {
+    void *y = acc_target(&k->job->y, p->y, p->run->out[0], k->buffers[2]);
+    runs->y = y == (void *)k->buffers[2] ? p->n : p->row->out[0];
+    return y;
+}
+static void commit_y(batch_norm_block *k, const batch_norm_part *p, const char *y) {
+    if (y != (const char *)k->buffers[2]) return;
+    for (int64_t r = 0; r < p->rows; ++r)
+        acc_commit(&k->job->y, p->y + r * p->row->out[0], p->run->out[0], p->n, y + (size_t)(r * p->n) * k->job->size);
+}
+static norm_runs runs_of(const batch_norm_part *p) { return (norm_runs){.n = p->n, .rows = p->rows}; }
 
 /* Column sums become sums of channels, in place. */
 static void join_pixels(const batch_norm_block *k, double *values) {
@@ -78,52 +114,59 @@ static void spread_pixels(const batch_norm_block *k, double *values) {
         for (int64_t i = pixels - 1; i >= 0; --i) values[j * pixels + i] = values[j];
 }
 
-static void visit_sum(batch_norm_block *k, int64_t x, int64_t g, int64_t y, const reduce_dim *run, int64_t n) {
-    k->job->kernels->columns_sum(k->sum, view_x(k, x, run, n), n);
+static void visit_sum(batch_norm_block *k, const batch_norm_part *p) {
+    norm_runs runs;
+    k->job->kernels->columns_sum(k->sum, view_x(k, p, &runs), p->n);
 }
-static void visit_square(batch_norm_block *k, int64_t x, int64_t g, int64_t y, const reduce_dim *run, int64_t n) {
-    k->job->kernels->columns_square(k->dot, view_x(k, x, run, n), n, k->mean);
+static void visit_square(batch_norm_block *k, const batch_norm_part *p) {
+    norm_runs runs;
+    k->job->kernels->columns_square(k->dot, view_x(k, p, &runs), p->n, k->mean);
 }
-/* Mean and sum of squares of a run, while it is in the cache, joined to those of the runs before (Chan et al.). */
-static void visit_moments(batch_norm_block *k, int64_t x, int64_t g, int64_t y, const reduce_dim *run, int64_t n) {
-    const void *px = view_x(k, x, run, n);
-    double mean = k->job->kernels->sum(px, n) / (double)n, square = k->job->kernels->square(px, n, mean);
-    double total = k->count + (double)n, delta = mean - k->mean[0];
-    k->mean[0] += delta * (double)n / total;
-    k->dot[0] += square + delta * delta * k->count * (double)n / total;
+/* Mean and sum of squares of runs, while they are in the cache, joined to those of the runs before (Chan et al.). */
+static void visit_moments(batch_norm_block *k, const batch_norm_part *p) {
+    norm_runs runs = runs_of(p);
+    const void *px = view_x(k, p, &runs);
+    double n = (double)(p->n * p->rows), mean = k->job->kernels->sum(px, &runs) / n;
+    double square = k->job->kernels->square(px, &runs, mean), total = k->count + n, delta = mean - k->mean[0];
+    k->mean[0] += delta * n / total;
+    k->dot[0] += square + delta * delta * k->count * n / total;
     k->count = total;
 }
 
-static void visit_scale(batch_norm_block *k, int64_t x, int64_t g, int64_t y, const reduce_dim *run, int64_t n) {
-    const void *px = view_x(k, x, run, n);
-    void *py = acc_target(&k->job->y, y, run->out[0], k->buffers[2]);
+static void visit_scale(batch_norm_block *k, const batch_norm_part *p) {
+    norm_runs runs = runs_of(p);
+    const void *px = view_x(k, p, &runs);
+    void *py = target_y(k, p, &runs);
     if (k->job->shape.columns)
-        k->job->kernels->columns_scale(py, px, n, k->mean, k->a, k->b);
+        k->job->kernels->columns_scale(py, px, p->n, k->mean, k->a, k->b);
     else
-        k->job->kernels->scale(py, px, n, k->mean[0], k->a[0], k->b[0]);
-    acc_commit(&k->job->y, y, run->out[0], n, py);
+        k->job->kernels->scale(py, px, &runs, k->mean[0], k->a[0], k->b[0]);
+    commit_y(k, p, py);
 }
 
-static void visit_dot(batch_norm_block *k, int64_t x, int64_t g, int64_t y, const reduce_dim *run, int64_t n) {
-    const void *px = view_x(k, x, run, n), *pg = view_g(k, g, run, n);
+static void visit_dot(batch_norm_block *k, const batch_norm_part *p) {
+    norm_runs runs = runs_of(p);
+    const void *px = view_x(k, p, &runs), *pg = view_g(k, p, &runs);
     const norm_kernels *kernels = k->job->kernels;
     if (k->job->shape.columns) {
-        kernels->columns_sum(k->sum, pg, n);
-        kernels->columns_dot(k->dot, pg, px, n, k->mean);
+        kernels->columns_sum(k->sum, pg, p->n);
+        kernels->columns_dot(k->dot, pg, px, p->n, k->mean);
     } else {
-        k->sum[0] += kernels->sum(pg, n);
-        k->dot[0] += kernels->dot(pg, px, n, k->mean[0]);
+        double sums[2] = {k->sum[0], k->dot[0]};
+        kernels->gradient_sums(pg, px, &runs, k->mean[0], sums);
+        k->sum[0] = sums[0], k->dot[0] = sums[1];
     }
 }
 
-static void visit_gradient(batch_norm_block *k, int64_t x, int64_t g, int64_t y, const reduce_dim *run, int64_t n) {
-    const void *px = view_x(k, x, run, n), *pg = view_g(k, g, run, n);
-    void *py = acc_target(&k->job->y, y, run->out[0], k->buffers[2]);
+static void visit_gradient(batch_norm_block *k, const batch_norm_part *p) {
+    norm_runs runs = runs_of(p);
+    const void *px = view_x(k, p, &runs), *pg = view_g(k, p, &runs);
+    void *py = target_y(k, p, &runs);
     if (k->job->shape.columns)
-        k->job->kernels->columns_gradient(py, pg, px, n, k->mean, k->a, k->b, k->c);
+        k->job->kernels->columns_gradient(py, pg, px, p->n, k->mean, k->a, k->b, k->c);
     else
-        k->job->kernels->gradient(py, pg, px, n, k->mean[0], k->a[0], k->b[0], k->c[0]);
-    acc_commit(&k->job->y, y, run->out[0], n, py);
+        k->job->kernels->gradient(py, pg, px, &runs, k->mean[0], k->a[0], k->b[0], k->c[0]);
+    commit_y(k, p, py);
 }
 
 /* ---- forward ---- */
@@ -274,6 +317,7 @@ static wick_status *run_batch_norm(const wick_kernel_call *call, batch_norm_job 
     reduce_shape *s = &job->shape;
     reduce_shape_init(s, x, ~2ull, full, second ? second : full, WICK_REDUCE_ELEMENTWISE);
     job->kernels = &norm_kernels_of[acc];
+    job->size = acc_bytes[acc];
     job->channels = x->sizes[1], job->count = s->reduced_count;
     job->column_x = x->strides[1], job->column_y = full->strides[1],
     job->column_g = (second ? second : full)->strides[1];

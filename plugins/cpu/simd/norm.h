@@ -7,14 +7,23 @@
 
 enum { NORM_BLOCK = 1024 /* elements of a run */ };
 
+/* `rows` runs of n elements of up to three arrays; from one run of an array to the next are so many elements. */
+typedef struct norm_runs {
+    int64_t n, rows, x, g, y;
+} norm_runs;
+static inline norm_runs norm_run(int64_t n) { return (norm_runs){n, 1, 0, 0, 0}; }
+
 typedef struct norm_kernels {
-    /* ---- one mean for the run ---- */
-    double (*sum)(const void *x, int64_t n);
-    double (*square)(const void *x, int64_t n, double mean);                           /* sum of (x - mean)^2 */
-    double (*dot)(const void *g, const void *x, int64_t n, double mean);               /* sum of g * (x - mean) */
-    void (*scale)(void *y, const void *x, int64_t n, double mean, double a, double b); /* (x - mean) * a + b */
+    /* ---- one mean for all runs ---- */
+    double (*sum)(const void *x, const norm_runs *runs);
+    double (*square)(const void *x, const norm_runs *runs, double mean); /* sum of (x - mean)^2 */
+    /* sums[0] += sum of g, sums[1] += sum of g * (x - mean) */
+    void (*gradient_sums)(const void *g, const void *x, const norm_runs *runs, double mean, double sums[2]);
+    /* (x - mean) * a + b */
+    void (*scale)(void *y, const void *x, const norm_runs *runs, double mean, double a, double b);
     /* a * g + b * (x - mean) + c */
-    void (*gradient)(void *y, const void *g, const void *x, int64_t n, double mean, double a, double b, double c);
+    void (*gradient)(void *y, const void *g, const void *x, const norm_runs *runs, double mean, double a, double b,
+                     double c);
     /* ---- one mean for every column; accumulators are double ---- */
     void (*columns_sum)(double *acc, const void *x, int64_t n);
     void (*columns_square)(double *acc, const void *x, int64_t n, const double *mean);

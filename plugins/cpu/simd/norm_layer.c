@@ -37,14 +37,16 @@ static void run_statistics(const layer_norm_job *job, int64_t i, double *mean, d
     double sum = 0, square = 0;
     for (int64_t k = 0; k < job->length; k += ROW_BLOCK) {
         int64_t n = reduce_min(ROW_BLOCK, job->length - k);
+        const norm_runs run = norm_run(n);
         x = view(&job->x, i * job->length + k, n, buffer);
-        sum += job->kernels->sum(x, n);
+        sum += job->kernels->sum(x, &run);
     }
     *mean = sum / (double)job->length;
     for (int64_t k = 0; k < job->length; k += ROW_BLOCK) {
         int64_t n = reduce_min(ROW_BLOCK, job->length - k);
+        const norm_runs run = norm_run(n);
         if (job->length > ROW_BLOCK) x = view(&job->x, i * job->length + k, n, buffer);
-        square += job->kernels->square(x, n, *mean);
+        square += job->kernels->square(x, &run, *mean);
     }
     *rstd = 1 / sqrt(square / (double)job->length + job->eps);
     norm_write(job->mean, i, 1, mean);
@@ -133,8 +135,9 @@ static void group_forward(void *user, int64_t begin, int64_t end, int worker) {
             for (int64_t k = 0; k < job->channel_length; k += NORM_BLOCK) {
                 int64_t n = reduce_min(NORM_BLOCK, job->channel_length - k);
                 int64_t at = i * job->length + c * job->channel_length + k;
+                const norm_runs run = norm_run(n);
                 void *y = acc_target(&job->y, at, 1, y_buffer);
-                job->kernels->scale(y, view(&job->x, at, n, x_buffer), n, mean, a, b);
+                job->kernels->scale(y, view(&job->x, at, n, x_buffer), &run, mean, a, b);
                 acc_commit(&job->y, at, 1, n, y);
             }
         }
@@ -147,8 +150,9 @@ static void channel_sums(const layer_norm_job *job, int64_t at, double mean, dou
     sums[0] = sums[1] = 0;
     for (int64_t k = 0; k < job->channel_length; k += NORM_BLOCK) {
         int64_t n = reduce_min(NORM_BLOCK, job->channel_length - k);
-        job->kernels->affine_sums(view(&job->g, at + k, n, g_buffer), view(&job->x, at + k, n, x_buffer), NULL, n, mean,
-                                  sums);
+        const norm_runs run = norm_run(n);
+        job->kernels->gradient_sums(view(&job->g, at + k, n, g_buffer), view(&job->x, at + k, n, x_buffer), &run, mean,
+                                    sums);
     }
 }
 
@@ -170,9 +174,10 @@ static void group_backward(void *user, int64_t begin, int64_t end, int worker) {
             for (int64_t k = 0; k < job->channel_length; k += NORM_BLOCK) {
                 int64_t n = reduce_min(NORM_BLOCK, job->channel_length - k);
                 int64_t at = i * job->length + c * job->channel_length + k;
+                const norm_runs run = norm_run(n);
                 void *y = acc_target(&job->y, at, 1, y_buffer);
-                job->kernels->gradient(y, view(&job->g, at, n, g_buffer), view(&job->x, at, n, x_buffer), n, mean, a, b,
-                                       shift);
+                job->kernels->gradient(y, view(&job->g, at, n, g_buffer), view(&job->x, at, n, x_buffer), &run, mean, a,
+                                       b, shift);
                 acc_commit(&job->y, at, 1, n, y);
             }
         }

@@ -5,16 +5,65 @@
 
 #include <math.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <wick/sdk/iter.h>
 #include <wick/sdk/random.h>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 #define BLOCK 1024 /* elements made at a time; a multiple of 4 */
 #define TWO_PI 6.28318530717958647692
 
 /* ---- bits ---- */
+#if defined(__AVX2__)
+/* As many whole VECTORS of blocks as there are; returns how many blocks. A lane holds a word in its low half, and whatever
+ * in its high one, which the multiplication does not read. */
+#define VECTORS 2
+#define FOUR(x) ((words){(x), (x), (x), (x)})
+typedef uint64_t words __attribute__((vector_size(32)));
+static inline words product(words a, words b) { return (words)_mm256_mul_epu32((__m256i)a, (__m256i)b); }
+
+static int64_t philox_vectors(uint64_t seed, uint64_t counter, uint32_t stream, int64_t count, uint32_t *out) {
+    const words first = FOUR(0xD2511F53u), second = FOUR(0xCD9E8D57u), low = FOUR(0xFFFFFFFFu);
+    int64_t i = 0;
+    for (; i + 4 * VECTORS <= count; i += 4 * VECTORS) {
+        words x[VECTORS][4], key0 = FOUR(seed), key1 = FOUR(seed >> 32);
+        for (int v = 0; v < VECTORS; ++v) {
+            x[v][0] = FOUR(counter + (uint64_t)i + 4u * (unsigned)v) + (words){0, 1, 2, 3};
+            x[v][1] = x[v][0] >> 32, x[v][2] = FOUR(stream), x[v][3] = FOUR(0);
+        }
+#pragma GCC unroll 10
+        for (int round = 0; round < 10; ++round) {
+#pragma GCC unroll 2
+            for (int v = 0; v < VECTORS; ++v) {
+                const words a = product(first, x[v][0]), b = product(second, x[v][2]);
+                x[v][0] = b >> 32 ^ x[v][1] ^ key0, x[v][1] = b;
+                x[v][2] = a >> 32 ^ x[v][3] ^ key1, x[v][3] = a;
+            }
+            key0 += 0x9E3779B9u, key1 += 0xBB67AE85u;
+        }
+#pragma GCC unroll 2
+        for (int v = 0; v < VECTORS; ++v) {
+            const words a = (x[v][0] & low) | x[v][1] << 32, b = (x[v][2] & low) | x[v][3] << 32;
+            const words one = __builtin_shufflevector(a, b, 0, 4, 1, 5), two = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+            memcpy(out + 4 * i + 16 * v, &one, sizeof one);
+            memcpy(out + 4 * i + 16 * v + 8, &two, sizeof two);
+        }
+    }
+    return i;
+}
+#undef VECTORS
+#undef FOUR
+#else
+static int64_t philox_vectors(uint64_t seed, uint64_t counter, uint32_t stream, int64_t count, uint32_t *out) {
+    return 0;
+}
+#endif
+
 /* `count` blocks of four words, starting at `counter`, in the order of the elements. */
 static void philox(uint64_t seed, uint64_t counter, uint32_t stream, int64_t count, uint32_t *out) {
-    CPU_INDEPENDENT for (int64_t i = 0; i < count; ++i) {
+    for (int64_t i = philox_vectors(seed, counter, stream, count, out); i < count; ++i) {
         uint64_t at = counter + (uint64_t)i;
         uint32_t x0 = (uint32_t)at, x1 = (uint32_t)(at >> 32), x2 = stream, x3 = 0;
         uint32_t key0 = (uint32_t)seed, key1 = (uint32_t)(seed >> 32);
@@ -223,7 +272,7 @@ struct chance_job {
     int input;
     /* Turns the n values of the elements from `position` on into the results. */
     void (*decide)(const chance_job *job, int64_t position, int64_t n, chance_buffers *b);
-    bool dropout; /* out = value / (1 - p) where kept, mask = kept; else out = u < p */
+    bool dropout; /* there is a mask, and these: */
     double keep, scale;
     _Atomic bool *bad_rate;    /* Poisson: set if one is met */
     cpu_convert_fn narrow_out; /* from doubles */
@@ -244,15 +293,33 @@ static void load_doubles(const chance_job *job, const wick_cursor *c, int64_t n,
     CPU_NAME(narrow)[class_of_dtype(job->dtype)][WICK_F64](b->values, from, n);
 }
 
-static void decide_kept(const chance_job *job, int64_t position, int64_t n, chance_buffers *b) {
+/* Uniform numbers in [0, 1), in b->wide. */
+static void make_units(const chance_job *job, int64_t position, int64_t n, chance_buffers *b) {
     const uint64_t counter = job->philox.offset + (uint64_t)position / 4;
+    const bool wide = job->dtype == WICK_F64;
     philox(job->philox.seed, counter, 0, (n + 3) / 4, b->high);
-    if (job->dtype == WICK_F64) philox(job->philox.seed, counter, 1, (n + 3) / 4, b->low);
+    if (wide) philox(job->philox.seed, counter, 1, (n + 3) / 4, b->low);
+    if (wide)
+        for (int64_t i = 0; i < n; ++i) b->wide[i] = unit_of(b->high[i], b->low[i]);
+    else
+        for (int64_t i = 0; i < n; ++i) b->wide[i] = (double)(int32_t)(b->high[i] >> 8) * 0x1p-24;
+}
+
+/* out = u < p */
+static void decide_bernoulli(const chance_job *job, int64_t position, int64_t n, chance_buffers *b) {
+    make_units(job, position, n, b);
+    for (int64_t i = 0; i < n; ++i) b->values[i] = b->wide[i] < b->values[i] ? 1.0 : 0.0;
+}
+
+/* out = value / (1 - p) where u < 1 - p, and 0 elsewhere; mask = u < 1 - p */
+static void decide_dropout(const chance_job *job, int64_t position, int64_t n, chance_buffers *b) {
+    const double keep = job->keep, scale = job->scale;
+    make_units(job, position, n, b);
     for (int64_t i = 0; i < n; ++i) {
-        double u = job->dtype == WICK_F64 ? unit_of(b->high[i], b->low[i]) : (double)(b->high[i] >> 8) * 0x1p-24;
-        b->kept[i] = u < (job->dropout ? job->keep : b->values[i]);
-        b->values[i] = job->dropout ? (b->kept[i] ? b->values[i] * job->scale : 0) : b->kept[i];
+        const double scaled = b->values[i] * scale;
+        b->values[i] = b->wide[i] < keep ? scaled : 0.0;
     }
+    for (int64_t i = 0; i < n; ++i) b->kept[i] = b->wide[i] < keep;
 }
 
 static void run_chance(void *user, int64_t begin_group, int64_t end_group, int worker) {
@@ -287,21 +354,21 @@ static wick_status *run_chances(const wick_kernel_call *k, chance_job *job, cons
 /* bernoulli(self): self holds the probabilities */
 static wick_status *bernoulli_of_self(const wick_kernel_call *k) {
     const wick_tensor *operands[] = {wick_out_tensor(k, 0), wick_arg_tensor(k, 0)};
-    chance_job job = {.decide = decide_kept};
+    chance_job job = {.decide = decide_bernoulli};
     return run_chances(k, &job, operands, 2);
 }
 
 /* bernoulli_.Tensor(self, p) */
 static wick_status *bernoulli_of_tensor(const wick_kernel_call *k) {
     const wick_tensor *operands[] = {wick_out_tensor(k, 0), wick_arg_tensor(k, 1)};
-    chance_job job = {.decide = decide_kept};
+    chance_job job = {.decide = decide_bernoulli};
     return run_chances(k, &job, operands, 2);
 }
 
 /* native_dropout(input, p, train?) -> (output, mask) */
 static wick_status *native_dropout(const wick_kernel_call *k) {
     const wick_tensor *operands[] = {wick_out_tensor(k, 0), wick_out_tensor(k, 1), wick_arg_tensor(k, 0)};
-    chance_job job = {.decide = decide_kept, .dropout = true};
+    chance_job job = {.decide = decide_dropout, .dropout = true};
     WICK_TRY(wick_random_keep(k, &job.keep));
     job.scale = job.keep == 0 ? 0 : 1 / job.keep;
     return run_chances(k, &job, operands, 3);

@@ -45,8 +45,9 @@ static void add_block(const moment_job *job, moments *m, int64_t at, int64_t row
         double mean[COLUMNS] = {0}, square[COLUMNS] = {0};
         if (!job->shape.columns) {
             const void *x = acc_view(&job->x, at + part, stride, rows, buffer);
-            mean[0] = job->kernels->sum(x, rows) / (double)rows;
-            square[0] = job->kernels->square(x, rows, mean[0]);
+            const norm_runs run = norm_run(rows);
+            mean[0] = job->kernels->sum(x, &run) / (double)rows;
+            square[0] = job->kernels->square(x, &run, mean[0]);
         } else {
             int64_t step = job->shape.column.in;
             for (int64_t i = 0; i < rows; ++i)
