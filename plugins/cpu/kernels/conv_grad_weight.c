@@ -35,7 +35,7 @@ static void transpose_images(void *user, int64_t begin, int64_t end, int worker)
             const int64_t width = n - j < panel ? n - j : panel;
             const int64_t at = group * columns_count(job, job->images) + j * job->product.k + image * pixels * panel;
             char *out = job->columns + (size_t)at * job->bytes;
-            if (width < panel) memset(out, 0, (size_t)(pixels * panel) * job->bytes);
+            if (width % job->type->vector) memset(out, 0, (size_t)(pixels * panel) * job->bytes);
             job->type->transpose(out, panel, dy + (size_t)(j * pixels) * job->bytes, pixels, width, pixels);
         }
     }

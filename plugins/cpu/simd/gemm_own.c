@@ -42,6 +42,7 @@
 #define LEAST_BLOCK 384        /* of k; the block where A is gathered */
 #define FIRST_CACHE (32 << 10) /* bytes of the first-level cache that A may take */
 #define THIN_BLOCK 128
+#define TURN_COLUMNS 64 /* of a matrix that is transposed, at a time */
 /* Keeps a compiler from loading a vector once for every use. */
 #if defined(__x86_64__)
 #define IN_REGISTER(v) __asm__("" : "+v"(v))
@@ -49,7 +50,8 @@
 #define IN_REGISTER(v) (void)(v)
 #endif
 
-/* Registers made of parts of 128 bits, loaded from different places (JOIN) or all from one (SPREAD). */
+/* Registers made of parts of 128 bits, loaded from different places (JOIN) or all from one (SPREAD). Transpositions are
+ * limited by loads and shuffles, which registers of 256 bits have more of (JOIN_TURNED). */
 typedef double part128 __attribute__((vector_size(16), aligned(4), may_alias));
 #define PART(i) (*(const part128 *)part[i])
 #define JOIN2(i) __builtin_shufflevector(PART(i), PART(i + 1), 0, 1, 2, 3)
@@ -58,22 +60,25 @@ typedef double part128 __attribute__((vector_size(16), aligned(4), may_alias));
 #define SPREAD(from) _mm512_broadcast_f32x4(_mm_loadu_ps((const float *)(from)))
 #define LOW_HALF(v) _mm512_castps512_ps256((__m512)(v))
 #define JOIN_HALVES(low, high) _mm512_insertf64x4(_mm512_castpd256_pd512((__m256d)(low)), (__m256d)(high), 1)
-#define EACH_QUAD(X) \
-    X(0)             \
-    , X(1)           \
-    , X(2)           \
-    , X(3)
+#define TURN_BYTES 32
 #elif VECTOR_BYTES == 32
 #define JOIN(part) JOIN2(0)
 #define LOW_HALF(v) (v) /* unused */
 #define SPREAD(from) _mm256_broadcast_ps((const __m128 *)(from))
-#define EACH_QUAD(X) \
-    X(0)             \
-    , X(1)
+#define TURN_BYTES 32
 #else
 #define JOIN(part) PART(0)
 #define LOW_HALF(v) (v) /* unused */
 #define SPREAD(from) (*(const part128 *)(from))
+#define TURN_BYTES 16
+#endif
+#if TURN_BYTES == 32
+#define JOIN_TURNED(part) JOIN2(0)
+#define EACH_QUAD(X) \
+    X(0)             \
+    , X(1)
+#else
+#define JOIN_TURNED(part) PART(0)
 #define EACH_QUAD(X) X(0)
 #endif
 
@@ -100,8 +105,8 @@ typedef double part128 __attribute__((vector_size(16), aligned(4), may_alias));
 #define EACH_LANE(X, d) LIST_F32(X, d, 0)
 #define NAME(x) x##_f32
 #define QUAD 4
-#define LOW(i) 4 * (i), LANES + 4 * (i), 4 * (i) + 1, LANES + 4 * (i) + 1
-#define HIGH(i) 4 * (i) + 2, LANES + 4 * (i) + 2, 4 * (i) + 3, LANES + 4 * (i) + 3
+#define LOW(i) 4 * (i), TURN_LANES + 4 * (i), 4 * (i) + 1, TURN_LANES + 4 * (i) + 1
+#define HIGH(i) 4 * (i) + 2, TURN_LANES + 4 * (i) + 2, 4 * (i) + 3, TURN_LANES + 4 * (i) + 3
 #include "gemm_tile.inc"
 #undef T
 #undef NAME
@@ -114,8 +119,8 @@ typedef double part128 __attribute__((vector_size(16), aligned(4), may_alias));
 #define EACH_LANE(X, d) LIST_F64(X, d, 0)
 #define NAME(x) x##_f64
 #define QUAD 2
-#define LOW(i) 2 * (i), LANES + 2 * (i)
-#define HIGH(i) 2 * (i) + 1, LANES + 2 * (i) + 1
+#define LOW(i) 2 * (i), TURN_LANES + 2 * (i)
+#define HIGH(i) 2 * (i) + 1, TURN_LANES + 2 * (i) + 1
 #include "gemm_tile.inc"
 
 const cpu_gemm_isa CPU_NAME(gemm_isa) = {

@@ -2,6 +2,7 @@
 #ifndef WICK_CPU_SOFTMAX_H
 #define WICK_CPU_SOFTMAX_H
 
+#include "math_f32.h"
 #include "reduction.h"
 
 enum {
@@ -11,6 +12,18 @@ enum {
     SOFTMAX_ROW_COUNT = 8192, /* elements of the rows of one task */
     SOFTMAX_COLUMNS = 256     /* neighbouring lines that are worked on together */
 };
+
+#define ADD(a, b) ((a) + (b))
+#define MAX(a, b) ((b) > (a) ? (b) : (a))
+
+/* exp(d) for d <= 0, and 0 where it would be subnormal: beside a sum of at least 1 that is nothing, and subnormal
+ * results take a hundred times longer. */
+static inline float exp_below_f32(float d) {
+    int32_t n;
+    float r = exp_reduce_f32(d < -87.0f ? -87.0f : d, &n);
+    float e = FMA_F32(FMA_F32(exp_tail_f32(r), r, 1.0f), r, 1.0f) * pow2_f32(n);
+    return d < -87.0f ? 0 : e;
+}
 
 typedef struct softmax_job {
     reduce_shape shape;

@@ -44,8 +44,8 @@ typedef struct cpu_gemm_type {
     void (*run_dots)(const cpu_product *p, int64_t a_row, int64_t m0, int64_t m1);
     /* Of a B with contiguous columns; `out` has room for n columns, rounded up to a multiple of CPU_GEMM_DOT_COLUMNS. */
     void (*pack_dots)(void *out, const void *b, int64_t b_col, int64_t k, int64_t n);
-    /* Copies columns [n0, n1) of a k x n matrix into panels (width `panel`, zero-filled), n0 a multiple of the
-     * panel. */
+    /* Copies columns [n0, n1) of a k x n matrix into panels of width `panel`, filled up with zeros to whole vectors; n0 is
+     * a multiple of the panel. */
     void (*pack)(void *out, const void *b, int64_t row, int64_t col, int64_t k, int64_t n0, int64_t n1, int64_t panel);
     /* out[p * n + j] = in[j * row + p]: a transposed copy of `n` rows of `k`. */
     void (*transpose)(void *out, int64_t out_row, const void *in, int64_t in_row, int64_t n, int64_t k);

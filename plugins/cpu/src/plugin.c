@@ -21,6 +21,7 @@
     X(reduction_logsumexp) \
     X(reduction_moment)    \
     X(softmax)             \
+    X(cross_entropy)       \
     X(norm)                \
     X(norm_layer)          \
     X(optim)
