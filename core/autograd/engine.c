@@ -3,6 +3,7 @@
  * pass suffices: no recursion, no count of dependencies. Leaves accumulate at the end, in order of arrival. */
 #include <wick/ops.h>
 
+#include "../ops/shorthand.h"
 #include "engine.h"
 
 typedef struct pending {
@@ -198,6 +199,16 @@ HOT bool conforms(const wick_tensor *grad, const node_meta *m) {
     return true;
 }
 
+/* Mostly, as with a bias, only leading dimensions are too many. */
+static wick_tensor *sum_broadcast(context_impl *c, wick_tensor *grad, const node_meta *m) {
+    const int lead = grad->ndim - m->ndim;
+    int64_t dims[WICK_MAX_DIMS];
+    if (memcmp(grad->sizes + lead, m->sizes, sizeof *m->sizes * m->ndim))
+        return wick_sum_to_size(PUB(c), grad, m->sizes, m->ndim);
+    for (int i = 0; i < lead; ++i) dims[i] = i;
+    return sum_dims(PUB(c), grad, dims, (size_t)lead, false);
+}
+
 /* Sums broadcast dimensions away and casts, so that the gradient looks like what it is the gradient of. */
 static wick_tensor *conform(context_impl *c, wick_node *from, wick_tensor *grad, const node_meta *m) {
     char a[SIZES_TEXT], b[SIZES_TEXT];
@@ -212,7 +223,7 @@ static wick_tensor *conform(context_impl *c, wick_node *from, wick_tensor *grad,
                  format_sizes(m->ndim, m->sizes, b, sizeof b));
             return NULL;
         }
-        grad = wick_sum_to_size(PUB(c), grad, m->sizes, m->ndim);
+        grad = sum_broadcast(c, grad, m);
     }
     if (grad && !wick_device_equal(grad->device, m->device)) {
         FAIL(c, INVALID_ARGUMENT, "Function %s returned an invalid gradient: expected device %s but got %s",

@@ -64,28 +64,23 @@ void d_addbmm(backward_call *b) {
 }
 
 /* ---- linear: input [..., in], weight [out, in] or [in] ---- */
-static wick_tensor *rows_of(backward_call *b, wick_tensor *t) {
-    return !t || t->ndim == 2 ? t : wick_reshape(C, t, (int64_t[]){-1, t->sizes[t->ndim - 1]}, 2);
-}
-static wick_tensor *for_vector_weight(backward_call *b, wick_tensor *factor) {
-    return MUL(wick_unsqueeze(C, GRAD, -1), conjugate(b, factor));
+static void d_linear_of_vector(backward_call *b) {
+    wick_tensor *column = wick_unsqueeze(C, GRAD, -1);
+    if (needs(b, 0)) set_grad(b, 0, MUL(column, conjugate(b, saved(b, 1))));
+    if (needs(b, 1)) set_grad(b, 1, MUL(column, conjugate(b, saved(b, 0))));
+    if (needs(b, 2)) set_grad(b, 2, GRAD); /* summed to the bias's shape */
 }
 void d_linear(backward_call *b) {
-    bool vector = (needs(b, 1) ? input(b, 1)->ndim : saved(b, 1) ? saved(b, 1)->ndim : 2) == 1;
-    if (needs(b, 0)) {
-        wick_tensor *w = saved(b, 1);
-        set_grad(b, 0,
-                 vector            ? for_vector_weight(b, w)
-                 : GRAD->ndim == 2 ? wick_mm(C, GRAD, conjugate(b, w))
-                                   : wick_matmul(C, GRAD, conjugate(b, w)));
+    const uint8_t mask[3] = {needs(b, 0), needs(b, 1), needs(b, 2)};
+    wick_tensor *x = mask[1] ? conjugate(b, saved(b, 0)) : NULL, *w = mask[0] ? conjugate(b, saved(b, 1)) : NULL;
+    wick_value grads[3];
+    if ((mask[1] ? input(b, 1)->ndim : w ? w->ndim : 2) == 1) {
+        d_linear_of_vector(b);
+        return;
     }
-    if (needs(b, 1)) {
-        wick_tensor *x = saved(b, 0);
-        set_grad(b, 1,
-                 vector ? for_vector_weight(b, x)
-                        : wick_mm(C, wick_t(C, rows_of(b, GRAD)), conjugate(b, rows_of(b, x))));
-    }
-    if (needs(b, 2)) set_grad(b, 2, GRAD); /* summed to the bias's shape */
+    if (!CALL_MANY(C, _linear_backward, grads, 3, V(GRAD), V(x), V(w), wick_value_bools(mask, 3))) return;
+    for (int i = 0; i < 3; ++i)
+        if (mask[i]) set_grad(b, i, grads[i].as.tensor);
 }
 
 /* ---- small linear algebra ---- */

@@ -157,6 +157,28 @@ wick_status *infer_linear(op_infer *ix) {
     return NULL;
 }
 
+/* (grad_output, input, weight, output_mask): the gradients for input, weight and bias. Of input and weight only what a wanted
+ * gradient is made of need be there. */
+wick_status *infer_linear_backward(op_infer *ix) {
+    const wick_tensor *g = arg_tensor(ix->args, 0), *x = arg_tensor(ix->args, 1), *w = arg_tensor(ix->args, 2);
+    const uint8_t *mask = ix->args[3].as.bools;
+    const int last = g->ndim - 1;
+    WICK_TRY(want_alike(ix, 0, 2));
+    if (ix->args[3].count != 3 || (mask[0] && !w) || (mask[1] && !x))
+        return WICK_ERROR(WICK_INVALID_ARGUMENT,
+                          "linear_backward: the gradient for input wants the weight, that for weight "
+                          "the input, and output_mask three entries");
+    if (last < 0 || (w && (w->ndim != 2 || w->sizes[0] != g->sizes[last])) ||
+        (x && (x->ndim != g->ndim || memcmp(x->sizes, g->sizes, sizeof *x->sizes * (size_t)last))))
+        return WICK_ERROR(WICK_INVALID_ARGUMENT, "linear_backward: grad_output, input and weight do not go together");
+    meta_like(&ix->outs[0], g);
+    if (mask[0]) ix->outs[0].sizes[last] = w->sizes[1];
+    if (mask[1]) meta_set(&ix->outs[1], ix->compute, 2, (const wick_dim[]){g->sizes[last], x->sizes[last]});
+    meta_set(&ix->outs[2], ix->compute, 1, &g->sizes[last]);
+    for (int i = 0; i < 3; ++i) ix->outs[i].absent = !mask[i];
+    return NULL;
+}
+
 /* ---- decompositions into bmm ---- */
 static wick_tensor *lift(wick_context *c, wick_tensor *t) { return wick_unsqueeze(c, t, 0); }
 static wick_tensor *column(wick_context *c, wick_tensor *t) { return wick_unsqueeze(c, t, 1); }
@@ -212,6 +234,18 @@ void compose_linear(wick_context *c, const wick_value *args, wick_value *rets) {
     }
     wick_tensor *out = wick_matmul(c, x, turned);
     give(rets, bias ? wick_add(c, out, bias, NULL) : out);
+}
+
+static wick_tensor *as_rows(wick_context *c, wick_tensor *t) {
+    return t->ndim == 2 ? t : wick_reshape(c, t, (int64_t[]){-1, t->sizes[t->ndim - 1]}, 2);
+}
+
+void compose_linear_backward(wick_context *c, const wick_value *args, wick_value *rets) {
+    const uint8_t *mask = args[3].as.bools;
+    wick_tensor *g = T(0), *rows = as_rows(c, g);
+    if (mask[0]) rets[0] = V(g->ndim == 2 ? wick_mm(c, g, T(2)) : wick_matmul(c, g, T(2)));
+    if (mask[1]) rets[1] = V(wick_mm(c, wick_t(c, rows), as_rows(c, T(1))));
+    if (mask[2]) rets[2] = V(sum_dims(c, rows, (const int64_t[]){0}, 1, false));
 }
 
 /* ---- matmul ---- */

@@ -205,6 +205,91 @@ static wick_status *linear(const wick_kernel_call *call) {
     return NULL;
 }
 
+/* ---- its gradients ---- */
+/* The rows of a sum's first level, and of its second one. */
+#define SUM_ROWS 256
+
+typedef struct column_sums {
+    const cpu_gemm_type *type;
+    const cpu_matrix *in;
+    int64_t rows, columns;
+    size_t bytes;
+    char *out; /* [block of SUM_ROWS rows][column] */
+} column_sums;
+
+static void sum_blocks(void *user, int64_t begin, int64_t end, int worker) {
+    const column_sums *job = user;
+    const float one_f32 = 1;
+    const double one_f64 = 1;
+    const void *one = job->bytes == sizeof one_f32 ? (const void *)&one_f32 : &one_f64;
+    for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = i * SUM_ROWS, rows = job->rows - first < SUM_ROWS ? job->rows - first : SUM_ROWS;
+        const char *in = (const char *)job->in->data + (size_t)(first * job->in->row) * job->bytes;
+        job->type->combine_rows(job->out + (size_t)(i * job->columns) * job->bytes, one, 0, in, job->in->row, rows,
+                                job->columns);
+    }
+}
+
+/* The sum of the rows of a matrix with contiguous columns, block by block, so that errors stay small. */
+static wick_status *sum_rows(const wick_kernel_call *call, const wick_tensor *out, const cpu_matrix *in, int64_t rows) {
+    const wick_dtype dtype = wick_tensor_dtype(out);
+    column_sums job = {
+        cpu_gemm_type_of(cpu_of(call), dtype), in, rows, out->numel, wick_dtype_bytes(dtype), wick_data(out)};
+    const int64_t blocks = (rows + SUM_ROWS - 1) / SUM_ROWS;
+    if (blocks <= 1) return sum_blocks(&job, 0, 1, 0), NULL;
+    cpu_matrix partial = {.row = job.columns, .col = 1};
+    WICK_TRY(cpu_scratch(call, (size_t)(blocks * job.columns) * job.bytes, &partial.data));
+    job.out = partial.data;
+    cpu_parallel_for(cpu_of(call), blocks, 1 + CPU_GRAIN / (SUM_ROWS * (job.columns + 1)), sum_blocks, &job);
+    return sum_rows(call, out, &partial, blocks);
+}
+
+/* The tensor as a matrix of rows with contiguous columns. */
+static wick_status *packed_rows_of(const wick_kernel_call *call, const wick_tensor *t, cpu_matrix *out) {
+    const int64_t width = wick_size(t, -1);
+    WICK_TRY(rows_of(call, t, width, out));
+    if (out->col != 1 && out->data == wick_data(t))
+        WICK_TRY(cpu_scratch(call, (size_t)t->numel * wick_dtype_bytes(wick_tensor_dtype(t)), &out->data));
+    if (out->data == wick_data(t)) return NULL;
+    out->row = width, out->col = 1;
+    cpu_pack_to(cpu_of(call), t, out->data);
+    return NULL;
+}
+
+static cpu_matrix turned(cpu_matrix x) { return (cpu_matrix){x.data, x.col, x.row}; }
+
+/* out = a b, where out is contiguous and k is what a and b have in common */
+static wick_status *multiply(const wick_kernel_call *call, const wick_tensor *out, cpu_matrix a, cpu_matrix b,
+                             int64_t k) {
+    batch_job job;
+    cpu_gemm *g = &job.plan.g;
+    start_job(&job, cpu_of(call), wick_tensor_dtype(out));
+    g->n = wick_size(out, -1), g->m = out->numel / g->n, g->k = k;
+    g->a = a, g->b = b, g->c = (cpu_matrix){wick_data(out), g->n, 1};
+    g->beta = &zero;
+    return run_batch(call, &job);
+}
+
+/* (grad_output, input, weight, output_mask) -> the gradients for input, weight and bias */
+static wick_status *linear_backward(const wick_kernel_call *call) {
+    const wick_tensor *grad = wick_arg_tensor(call, 0), *x = wick_arg_tensor(call, 1), *w = wick_arg_tensor(call, 2);
+    const wick_tensor *dx = wick_out_tensor(call, 0), *dw = wick_out_tensor(call, 1), *db = wick_out_tensor(call, 2);
+    const wick_dtype dtype = wick_tensor_dtype(grad);
+    if (cpu_wide_dtype(dtype) != dtype) return cpu_call_widened(call, linear_backward);
+    const int64_t n = wick_size(grad, -1), m = n ? grad->numel / n : 0;
+    cpu_matrix g, inputs;
+    WICK_TRY(packed_rows_of(call, grad, &g));
+    if (dx && dx->numel) {
+        const cpu_matrix weights = {wick_data(w), w->strides[0], w->strides[1]};
+        WICK_TRY(multiply(call, dx, g, weights, n));
+    }
+    if (dw && dw->numel) {
+        WICK_TRY(packed_rows_of(call, x, &inputs));
+        WICK_TRY(multiply(call, dw, turned(g), inputs, m));
+    }
+    return db && db->numel ? sum_rows(call, db, &g, m) : NULL;
+}
+
 /* ---- the rows ---- */
 #define FLOATS WICK_DTYPES_FLOAT
 #define COMPLEX WICK_DTYPES_COMPLEX
@@ -226,5 +311,6 @@ static const wick_kernel_row rows[] = {
     CPU_ROW("addbmm", gemm, &form_sum, NUMBERS, WICK_KERNEL_DETERMINISTIC),
     CPU_ROW("addr", gemm, &form_outer, NUMBERS | WICK_DTYPE_BIT(WICK_BOOL), WICK_KERNEL_DETERMINISTIC),
     CPU_ROW("linear", linear, NULL, NUMBERS, WICK_KERNEL_DETERMINISTIC),
+    CPU_ROW("_linear_backward", linear_backward, NULL, FLOATS, WICK_KERNEL_DETERMINISTIC),
 };
 const cpu_kernel_table cpu_gemm_table = CPU_TABLE(rows);

@@ -54,9 +54,11 @@
  * limited by loads and shuffles, which registers of 256 bits have more of (JOIN_TURNED). */
 typedef double part128 __attribute__((vector_size(16), aligned(4), may_alias));
 #define PART(i) (*(const part128 *)part[i])
-#define JOIN2(i) __builtin_shufflevector(PART(i), PART(i + 1), 0, 1, 2, 3)
+#if VECTOR_BYTES >= 32 /* the second part is inserted from memory */
+#define JOIN2(i) _mm256_insertf128_pd(_mm256_castpd128_pd256((__m128d)PART(i)), (__m128d)PART(i + 1), 1)
+#endif
 #if VECTOR_BYTES == 64
-#define JOIN(part) __builtin_shufflevector(JOIN2(0), JOIN2(2), 0, 1, 2, 3, 4, 5, 6, 7)
+#define JOIN(part) _mm512_insertf64x4(_mm512_castpd256_pd512(JOIN2(0)), JOIN2(2), 1)
 #define SPREAD(from) _mm512_broadcast_f32x4(_mm_loadu_ps((const float *)(from)))
 #define LOW_HALF(v) _mm512_castps512_ps256((__m512)(v))
 #define JOIN_HALVES(low, high) _mm512_insertf64x4(_mm512_castpd256_pd512((__m256d)(low)), (__m256d)(high), 1)

@@ -9,10 +9,16 @@
 typedef struct optim_job optim_job;
 typedef void (*optim_run)(const optim_job *job, uint32_t i, int64_t at, int64_t n);
 
+/* Of Adam's formulas at a step. */
+typedef struct adam_factors {
+    double step, decay, beta1, beta2, step_size, root, eps, sign;
+} adam_factors;
+
 struct optim_job {
     const wick_kernel_call *call;
     optim_run run;
     double grad_scale;
+    adam_factors first; /* Adam: those of item 0, whose step is mostly that of all */
 };
 
 static double number(const wick_kernel_call *call, int i) { return call->values[i].as.f; }
@@ -38,30 +44,31 @@ static double scalar_or(const wick_tensor *t, double fallback) {
     return t->dtype == WICK_F64 ? *(const double *)wick_data(t) : *(const float *)wick_data(t);
 }
 
-static wick_status *run_all(const wick_kernel_call *call, optim_run run, int scale_arg, int inf_arg) {
-    optim_job job = {call, run, scalar_or(wick_arg_tensor(call, scale_arg), 1)};
+static wick_status *run_all(optim_job *job, int scale_arg, int inf_arg) {
+    const wick_kernel_call *call = job->call;
     const wick_value *self = &call->values[WICK_OPTIM_SELF];
     int64_t total = 0;
+    job->grad_scale = scalar_or(wick_arg_tensor(call, scale_arg), 1);
     if (scalar_or(wick_arg_tensor(call, inf_arg), 0) == 1) return NULL;
     for (uint32_t i = 0; i < self->count; ++i) total += self->as.tensors[i]->numel;
-    cpu_parallel_for(cpu_of(call), total, CPU_GRAIN / 4, run_range, &job);
+    cpu_parallel_for(cpu_of(call), total, CPU_GRAIN / 4, run_range, job);
     return NULL;
 }
 
 /* ---- Adam ---- */
-typedef struct adam_factors {
-    double decay, beta1, beta2, step_size, root, eps, sign;
-} adam_factors;
-
-static adam_factors adam_factors_of(const wick_kernel_call *call, uint32_t i) {
-    double step = scalar_or(call->values[WICK_ADAM_STEPS].as.tensors[i], 0);
-    return (adam_factors){.decay = number(call, WICK_ADAM_WEIGHT_DECAY),
+static adam_factors adam_factors_of(const wick_kernel_call *call, double step) {
+    return (adam_factors){.step = step,
+                          .decay = number(call, WICK_ADAM_WEIGHT_DECAY),
                           .beta1 = number(call, WICK_ADAM_BETA1),
                           .beta2 = number(call, WICK_ADAM_BETA2),
                           .step_size = number(call, WICK_ADAM_LR) / (1 - pow(number(call, WICK_ADAM_BETA1), step)),
                           .root = sqrt(1 - pow(number(call, WICK_ADAM_BETA2), step)),
                           .eps = number(call, WICK_ADAM_EPS),
                           .sign = flag(call, WICK_ADAM_MAXIMIZE) ? -1 : 1};
+}
+
+static double step_of(const wick_kernel_call *call, uint32_t i) {
+    return scalar_or(call->values[WICK_ADAM_STEPS].as.tensors[i], 0);
 }
 
 /* DECOUPLED is a constant: the loop has no branch. LIMIT turns the second moment into what the root is taken of. */
@@ -83,7 +90,8 @@ static adam_factors adam_factors_of(const wick_kernel_call *call, uint32_t i) {
 #define DEFINE_ADAM(NAME, T, SQRT, DECOUPLED)                                                                          \
     static void NAME(const optim_job *job, uint32_t i, int64_t at, int64_t n) {                                        \
         const wick_kernel_call *call = job->call;                                                                      \
-        const adam_factors f = adam_factors_of(call, i);                                                               \
+        const double step = step_of(call, i);                                                                          \
+        const adam_factors f = step == job->first.step ? job->first : adam_factors_of(call, step);                     \
         T *restrict p = (T *)item_data(call, WICK_OPTIM_SELF, i) + at, *restrict g =                                   \
                                                                            (T *)item_data(call, WICK_OPTIM_GRADS, i) + \
                                                                            at;                                         \
@@ -141,16 +149,20 @@ DEFINE_SGD(sgd_f32, float)
 DEFINE_SGD(sgd_f64, double)
 
 /* ---- entries ---- */
+static wick_status *run_adam_of(const wick_kernel_call *call, optim_run run) {
+    optim_job job = {.call = call, .run = run};
+    if (call->values[WICK_OPTIM_SELF].count) job.first = adam_factors_of(call, step_of(call, 0));
+    return run_all(&job, WICK_ADAM_GRAD_SCALE, WICK_ADAM_FOUND_INF);
+}
 static wick_status *run_adam(const wick_kernel_call *call) {
-    return run_all(call, call->compute_dtype == WICK_F64 ? adam_f64 : adam_f32, WICK_ADAM_GRAD_SCALE,
-                   WICK_ADAM_FOUND_INF);
+    return run_adam_of(call, call->compute_dtype == WICK_F64 ? adam_f64 : adam_f32);
 }
 static wick_status *run_adamw(const wick_kernel_call *call) {
-    return run_all(call, call->compute_dtype == WICK_F64 ? adamw_f64 : adamw_f32, WICK_ADAM_GRAD_SCALE,
-                   WICK_ADAM_FOUND_INF);
+    return run_adam_of(call, call->compute_dtype == WICK_F64 ? adamw_f64 : adamw_f32);
 }
 static wick_status *run_sgd(const wick_kernel_call *call) {
-    return run_all(call, call->compute_dtype == WICK_F64 ? sgd_f64 : sgd_f32, WICK_SGD_GRAD_SCALE, WICK_SGD_FOUND_INF);
+    optim_job job = {.call = call, .run = call->compute_dtype == WICK_F64 ? sgd_f64 : sgd_f32};
+    return run_all(&job, WICK_SGD_GRAD_SCALE, WICK_SGD_FOUND_INF);
 }
 
 #define FLOATS (WICK_DTYPE_BIT(WICK_F32) | WICK_DTYPE_BIT(WICK_F64))
