@@ -15,6 +15,8 @@
 #define ROWS_BY_COLUMNS 512
 /* Below this many rows it does not pay to pack B for dot products. */
 #define DOTS_LEAST_ROWS 8
+/* So many elements of A stay in the second-level cache beside what else is there. */
+#define CACHED_COUNT (INT64_C(1) << 15)
 /* B is packed in slices of at most so many elements. */
 #define SLICE_COUNT (INT64_C(1) << 23)
 
@@ -118,15 +120,18 @@ static void run_vector(cpu_instance *cpu, const cpu_gemm_plan *plan, void *scrat
 }
 
 /* ---- our own tiles ---- */
-/* Panels for threads that each pack their columns of B and multiply them: what one thread packs, another one would fetch
- * from its cache for longer than a product with few rows takes. */
+/* Panels that are packed one by one where they are used, by the thread that uses them: on one thread a panel is still in the
+ * first-level cache then; and what another thread packs would take longer to fetch than a product with few rows. */
 static bool plan_columns(cpu_gemm_plan *plan, int threads) {
     const cpu_gemm *g = &plan->g;
-    const int64_t vectors = divide_up(divide_up(g->n, plan->type->vector), threads); /* of a thread */
-    if (!plan->packed || threads == 1 || work_of(g) <= LEAST_MULTIPLY_ADDS || g->m > ROWS_BY_COLUMNS) return false;
-    if (g->n < 2 * threads * plan->type->vector || vectors * plan->type->vector * g->k > CPU_GEMM_BLOCK_COUNT)
-        return false;
-    plan->panel = divide_up(vectors, divide_up(vectors, 3)) * plan->type->vector;
+    const int64_t vector = plan->type->vector, vectors = divide_up(divide_up(g->n, vector), threads); /* of a thread */
+    if (!plan->packed || g->m > ROWS_BY_COLUMNS) return false;
+    if (threads == 1 || work_of(g) <= LEAST_MULTIPLY_ADDS) {
+        plan->panel = cpu_gemm_panel(plan->type, g->n);
+        return g->m * g->k <= CACHED_COUNT;
+    }
+    if (g->n < 2 * threads * vector || vectors * vector * g->k > CPU_GEMM_BLOCK_COUNT) return false;
+    plan->panel = divide_up(vectors, divide_up(vectors, 3)) * vector;
     return true;
 }
 
@@ -143,7 +148,8 @@ static void plan_tiles(const cpu_instance *cpu, cpu_gemm_plan *plan) {
         plan->slice = at_most(plan->slice, at_least(SLICE_COUNT / g->k / plan->panel, 1) * plan->panel);
     plan->offsets_bytes = cpu_whole_lines((size_t)(g->m + g->k) * sizeof(int64_t));
     plan->scratch_bytes = plan->offsets_bytes;
-    if (plan->packed) plan->scratch_bytes += cpu_whole_lines((size_t)(plan->slice * g->k) * bytes);
+    const int64_t packed = plan->by_columns ? cpu_thread_count(cpu) * plan->panel : plan->packed ? plan->slice : 0;
+    plan->scratch_bytes += cpu_whole_lines((size_t)(packed * g->k) * bytes);
 }
 
 typedef struct tile_job {
@@ -154,21 +160,32 @@ typedef struct tile_job {
     int64_t row_block, col_block, col_blocks;
 } tile_job;
 
-static void pack_panels(void *user, int64_t begin, int64_t end, int worker) {
-    const tile_job *job = user;
+static void pack_to(const tile_job *job, char *out, int64_t begin, int64_t end) {
     const cpu_matrix *b = &job->g->b;
     const int64_t panel = job->plan->panel;
-    job->plan->type->pack(job->packed, job->product.b, b->row, b->col, job->g->k, begin * panel,
+    job->plan->type->pack(out, job->product.b, b->row, b->col, job->g->k, begin * panel,
                           at_most(end * panel, job->product.n), panel);
+}
+
+static size_t panel_bytes(const tile_job *job) {
+    return (size_t)(job->plan->panel * job->g->k) * wick_dtype_bytes(job->g->dtype);
+}
+
+static void pack_panels(void *user, int64_t begin, int64_t end, int worker) {
+    const tile_job *job = user;
+    pack_to(job, job->packed + (size_t)begin * panel_bytes(job), begin, end);
 }
 
 static void run_columns(void *user, int64_t begin, int64_t end, int worker) {
     const tile_job *job = user;
     const int64_t panel = job->plan->panel;
+    char *packed = job->packed + (size_t)worker * panel_bytes(job);
     cpu_product p = job->product;
-    pack_panels(user, begin, end, worker);
-    p.b = job->packed;
-    job->plan->type->run(&p, 0, p.m, begin * panel, at_most(end * panel, p.n));
+    p.b = packed, p.b_panel = 0;
+    for (int64_t i = begin; i < end; ++i) {
+        pack_to(job, packed, i, i + 1);
+        job->plan->type->run(&p, 0, p.m, i * panel, at_most((i + 1) * panel, p.n));
+    }
 }
 
 static void run_blocks(void *user, int64_t begin, int64_t end, int worker) {

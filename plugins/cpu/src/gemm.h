@@ -45,7 +45,7 @@ typedef struct cpu_gemm_type {
     /* Of a B with contiguous columns; `out` has room for n columns, rounded up to a multiple of CPU_GEMM_DOT_COLUMNS. */
     void (*pack_dots)(void *out, const void *b, int64_t b_col, int64_t k, int64_t n);
     /* Copies columns [n0, n1) of a k x n matrix into panels of width `panel`, filled up with zeros to whole vectors; n0 is
-     * a multiple of the panel. */
+     * a multiple of the panel, and `out` is its place. */
     void (*pack)(void *out, const void *b, int64_t row, int64_t col, int64_t k, int64_t n0, int64_t n1, int64_t panel);
     /* out[p * n + j] = in[j * row + p]: a transposed copy of `n` rows of `k`. */
     void (*transpose)(void *out, int64_t out_row, const void *in, int64_t in_row, int64_t n, int64_t k);
@@ -105,7 +105,7 @@ typedef struct cpu_gemm_plan {
     cpu_gemm_factors factors;
     const cpu_gemm_type *type; /* of F32 and F64 */
     /* For tiles: */
-    bool packed, by_columns; /* by_columns: threads share the columns, and each packs its own */
+    bool packed, by_columns; /* by_columns: threads share the columns, and each packs its own, a panel at a time */
     int64_t panel, slice;    /* columns of a panel, of a slice of B */
     size_t offsets_bytes;
     /* For all: */
