@@ -79,7 +79,10 @@ wick_status *infer_fused_cross_entropy_backward(op_infer *ix) {
     if (normalizer->ndim != 2 || normalizer->sizes[0] != 2 || normalizer->sizes[1] != rows)
         return WICK_ERROR(WICK_INVALID_ARGUMENT, "normalizer should be [2, %lld], got %s", (long long)rows,
                           format_sizes(normalizer->ndim, normalizer->sizes, text, sizeof text));
-    return nll_backward(ix, 2);
+    WICK_TRY(nll_backward(ix, 2));
+    ix->cast_args &= ~(3u << 6); /* total weight and normalizer are wider than the scores */
+    ix->decompose = normalizer->dtype != compute_dtype(ix->compute);
+    return NULL;
 }
 
 /* ---- decompositions of both ---- */

@@ -1,31 +1,7 @@
 /* Matrix products of the CPU plugin with each instruction set that the machine has, on one and more threads, at sizes
  * around those at which another kernel, tile or split is taken. Elements are small whole numbers: results are exact in
  * whatever order they are summed. */
-#include "sdk/sdk_test.h"
-
-static fixture F;
-
-/* Opens a runtime, or returns false where the machine lacks the instruction set. */
-static bool start(const char *isa, int threads) {
-    char ini[512];
-    snprintf(ini, sizeof ini,
-             "[plugin.cpu]\npath = " WICK_BUILD_DIR "/lib/wick/cpu.so\nisa = %s\nthreads = %d\nblas = none\n"
-             "required = no\n",
-             isa, threads);
-    wick_config_file *config = NULL;
-    expect_ok(wick_runtime_create(NULL, &F.runtime));
-    expect_ok(wick_config_parse(ini, strlen(ini), "test.ini", NULL, &config));
-    expect_ok(wick_runtime_load(F.runtime, config));
-    wick_config_free(config);
-    if (wick_runtime_backend(F.runtime, 0)->state != WICK_BACKEND_READY) {
-        wick_runtime_release(F.runtime);
-        return false;
-    }
-    expect_ok(wick_context_create(F.runtime, &F.c));
-    F.host = wick_runtime_host(F.runtime);
-    F.scope = wick_scope_open(F.c);
-    return true;
-}
+#include "cpu_test.h"
 
 /* ---- one product ---- */
 /* How the operands lie: a bit each for a transposed A, B and result; with an accumulator, alpha and beta. */
@@ -75,7 +51,6 @@ static void check(const char *isa, wick_dtype dtype, const wick_dim mnk[3], int 
 
 /* ---- many ---- */
 static void check_all(const wick_dim (*sizes)[3], size_t count, int threads) {
-    static const char *const isas[] = {"base", "avx2", "avx512"};
     for (size_t s = 0; s < COUNT(isas); ++s) {
         if (!start(isas[s], threads)) continue;
         for (size_t i = 0; i < count; ++i)
