@@ -55,6 +55,28 @@ static void test_kernel_rank_sees_what_autograd_hands_down(void **state) {
     ASSERT_GRAD(x, -exp(1), -exp(2));
 }
 
+/* A row that is another one under a second name, or with a number, runs as the same form of that one: nothing is copied. */
+static void test_second_names_run_in_place(void **state) {
+    watcher w = {.rank = WICK_INTERPOSE_KERNEL};
+    wick_tensor *x = T(1, 2), *out = T(0, 0), *inner = LEAF(3, 4);
+    push(&w);
+    wick_add_scalar_(C, x, wick_value_float(0.5), NULL);
+    wick_multiply_(C, x, x);
+    wick_remainder_scalar_out(C, x, wick_value_int(2), out);
+    pop(w.rank);
+    assert_string_equal(w.seen, "add_.Tensor mul_.Tensor remainder.Tensor_out ");
+    ASSERT_VALUES(x, 2.25, 6.25);
+    ASSERT_VALUES(out, 0.25, 0.25);
+    wick_tensor *y = wick_clone(C, inner, NULL);
+    backward_sum(wick_mul_scalar_(C, y, wick_value_float(3)));
+    ASSERT_GRAD(inner, 3, 3);
+    const uint64_t version = wick_version(y);
+    wick_mul_scalar_(C, y, wick_value_float(2));
+    assert_int_equal(wick_version(y), version + 1);
+    assert_null(wick_mul_scalar_(C, wick_to_dtype(C, out, WICK_I64, NULL), wick_value_float(0.5)));
+    assert_failed("can't be cast to the desired output type");
+}
+
 static void test_replace(void **state) {
     watcher w = {.rank = WICK_INTERPOSE_API, .what = REPLACE};
     wick_tensor *x = LEAF(1, 2);
@@ -169,6 +191,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(test_api_rank_sees_calls_as_they_are_made),
         CASE(test_kernel_rank_sees_what_autograd_hands_down),
+        CASE(test_second_names_run_in_place),
         CASE(test_replace),
         CASE(test_refuse),
         CASE(test_newest_runs_first),

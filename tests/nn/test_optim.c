@@ -119,6 +119,32 @@ static void test_lists(void **state) {
     fixture_close(&f);
 }
 
+/* A parameter that joins later counts its own steps. */
+static void test_steps_are_counted_apart(void **state) {
+    fixture f = fixture_open();
+    const wick_dim size = 4;
+    wick_tensor *together[2], *alone[2], *g = wick_randn(f.c, &size, 1, NULL);
+    wick_optimizer *apart[2];
+    for (int i = 0; i < 2; ++i) {
+        wick_tensor *w = wick_randn(f.c, &size, 1, NULL);
+        together[i] = parameter(f.c, w, true), alone[i] = parameter(f.c, w, true);
+        apart[i] = wick_adam_create(f.c, &alone[i], 1, NULL);
+    }
+    wick_optimizer *o = wick_adam_create(f.c, together, 2, NULL);
+    for (int step = 0; step < 6; ++step)
+        for (int i = 0; i < 2; ++i) {
+            const bool joins = i == 0 || step >= 2;
+            wick_set_grad(f.c, together[i], joins ? g : NULL);
+            wick_set_grad(f.c, alone[i], joins ? g : NULL);
+            assert_true(wick_optimizer_step(f.c, apart[i]) && (i == 0 || wick_optimizer_step(f.c, o)));
+        }
+    for (int i = 0; i < 2; ++i)
+        assert_memory_equal(wick_data(together[i]), wick_data(alone[i]), (size_t)size * sizeof(float));
+    for (int i = 0; i < 2; ++i) wick_optimizer_free(apart[i]);
+    wick_optimizer_free(o);
+    fixture_close(&f);
+}
+
 /* ---- state_dict ---- */
 static void step_with(wick_context *c, wick_optimizer *o, wick_tensor *w, float gradient) {
     const wick_dim size = 4;
@@ -322,6 +348,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_goldens),
         cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_steps_are_counted_apart),
         cmocka_unit_test(test_state),
         cmocka_unit_test(test_groups_and_options),
         cmocka_unit_test(test_partial_gradients_are_refused),

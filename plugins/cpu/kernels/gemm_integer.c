@@ -20,7 +20,8 @@ static void pack(void *out_, const void *b_, int64_t row, int64_t col, int64_t k
     int64_t *out = out_;
     const int64_t *b = b_;
     for (int64_t j = n0; j < n1; ++j)
-        for (int64_t p = 0; p < k; ++p) out[(j - n0) / panel * panel * k + p * panel + j % panel] = b[p * row + j * col];
+        for (int64_t p = 0; p < k; ++p)
+            out[(j - n0) / panel * panel * k + p * panel + j % panel] = b[p * row + j * col];
 }
 
 static void transpose(void *out_, int64_t out_row, const void *in_, int64_t in_row, int64_t n, int64_t k) {

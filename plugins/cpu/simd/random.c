@@ -46,7 +46,8 @@ static int64_t philox_vectors(uint64_t seed, uint64_t counter, uint32_t stream, 
 #pragma GCC unroll 2
         for (int v = 0; v < VECTORS; ++v) {
             const words a = (x[v][0] & low) | x[v][1] << 32, b = (x[v][2] & low) | x[v][3] << 32;
-            const words one = __builtin_shufflevector(a, b, 0, 4, 1, 5), two = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+            const words one = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+                        two = __builtin_shufflevector(a, b, 2, 6, 3, 7);
             memcpy(out + 4 * i + 16 * v, &one, sizeof one);
             memcpy(out + 4 * i + 16 * v + 8, &two, sizeof two);
         }
