@@ -68,6 +68,7 @@ static void layer_forward(void *user, int64_t begin, int64_t end, int worker) {
             acc_commit(&job->y, at, 1, n, y);
         }
     }
+    if (job->y.streams) cpu_stream_end();
 }
 
 static void gradient_row(const layer_norm_job *job, int64_t i, double mean, double rstd) {
@@ -231,6 +232,7 @@ static wick_status *layer_norm_call(const wick_kernel_call *call) {
     job.eps = wick_value_as_double(&call->values[4]);
     WICK_TRY(prepare(call, &job, x, NULL, wick_out_tensor(call, 0)));
     WICK_TRY(prepare_layer(call, &job, x, &call->values[1], wick_arg_tensor(call, 2), wick_arg_tensor(call, 3)));
+    acc_stream(&job.y, cpu_of(call), x->numel, 1, true);
     parallel_runs(call, &job, layer_forward);
     return NULL;
 }

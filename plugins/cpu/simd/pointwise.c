@@ -3,8 +3,9 @@
 #include "pointwise.h"
 
 #include <prefetch.h>
-
 #include <stdatomic.h>
+
+#include "stream.h"
 
 #define BLOCK 1024
 #define BLOCK_BYTES (BLOCK * sizeof(double complex))
@@ -78,13 +79,39 @@ typedef struct packed_job {
     pw_loop loop;
     const wick_pointwise_scalar *scalars;
     int inputs;
+    bool streams;
     char *data[WICK_POINTWISE_OPERANDS];
     int32_t bytes[WICK_POINTWISE_OPERANDS];
 } packed_job;
 
+/* Loops that do next to nothing with what they read. */
+static const bool light[WICK_PW_COUNT] = {
+    [WICK_PW_add] = true,     [WICK_PW_sub] = true,     [WICK_PW_rsub] = true, [WICK_PW_mul] = true,
+    [WICK_PW_neg] = true,     [WICK_PW_abs] = true,     [WICK_PW_relu] = true, [WICK_PW_threshold_backward] = true,
+    [WICK_PW_maximum] = true, [WICK_PW_minimum] = true, [WICK_PW_same] = true, [WICK_PW_native_dropout_backward] = true,
+};
+
+#define STREAM_STRETCH 256 /* elements; with more the hardware stops reading ahead */
+
+static void run_streamed(const packed_job *job, int64_t begin, int64_t end) {
+    _Alignas(64) char out[STREAM_STRETCH * sizeof(double complex)];
+    const void *in[WICK_POINTWISE_OPERANDS - 1];
+    for (int64_t p = begin, n; p < end; p += n) {
+        n = end - p < STREAM_STRETCH ? end - p : STREAM_STRETCH;
+        for (int i = 0; i < job->inputs; ++i) in[i] = job->data[i + 1] + p * job->bytes[i + 1];
+        job->loop(out, in, n, job->scalars);
+        cpu_stream(job->data[0] + p * job->bytes[0], out, (size_t)(n * job->bytes[0]));
+    }
+    cpu_stream_end();
+}
+
 static void run_packed(void *user, int64_t begin, int64_t end, int worker) {
     const packed_job *job = user;
     const void *in[WICK_POINTWISE_OPERANDS - 1];
+    if (job->streams) {
+        run_streamed(job, begin, end);
+        return;
+    }
     const bool ask = job->inputs == 1 && cpu_prefetches_lines();
     int64_t step = ask ? STRETCH : end - begin;
     for (int64_t p = begin; p < end; p += step) {
@@ -119,13 +146,14 @@ static bool try_packed(const wick_kernel_call *k, const wick_pointwise_eval *e, 
         return true;
     }
     job.loop = loop, job.scalars = e->scalars, job.inputs = op->inputs;
+    job.streams = cpu_streams(cpu_of(k), n * job.bytes[0], light[e->id]);
     cpu_parallel_for(cpu_of(k), n, CPU_GRAIN, run_packed, &job);
     return true;
 }
 
 /* Runs the call if every operand is packed and bf16, and there is a loop for that. */
 static bool try_packed_bf16(const wick_kernel_call *k, const wick_pointwise_eval *e, const pw_op *op) {
-    packed_job job = {CPU_NAME(pw_loops_bf16)[e->id], e->scalars, op->inputs, {0}, {0}};
+    packed_job job = {.loop = CPU_NAME(pw_loops_bf16)[e->id], .scalars = e->scalars, .inputs = op->inputs};
     if (!job.loop) return false;
     for (int i = 0; i <= op->inputs; ++i) {
         const wick_tensor *t = e->operands[i];
@@ -133,6 +161,7 @@ static bool try_packed_bf16(const wick_kernel_call *k, const wick_pointwise_eval
         job.data[i] = wick_data(t);
         job.bytes[i] = (int32_t)sizeof(uint16_t);
     }
+    job.streams = cpu_streams(cpu_of(k), e->operands[0]->numel * job.bytes[0], light[e->id]);
     cpu_parallel_for(cpu_of(k), e->operands[0]->numel, CPU_GRAIN, run_packed, &job);
     return true;
 }

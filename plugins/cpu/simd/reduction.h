@@ -8,6 +8,8 @@
 #include <prefetch.h>
 #include <wick/sdk/shape.h>
 
+#include "stream.h"
+
 typedef struct acc_c64 {
     float re, im;
 } acc_c64;
@@ -56,6 +58,7 @@ typedef struct acc_operand {
     acc_store_fn store;
     uint8_t size; /* of an element, in bytes */
     bool native;  /* elements are accumulators as they lie in memory */
+    bool streams; /* results, native and dense, that are stored past the caches: see acc_stream */
 } acc_operand;
 
 /* False if the dtype has no such accumulator. */
@@ -74,11 +77,19 @@ static inline const void *acc_view(const acc_operand *o, int64_t at, int64_t str
 }
 /* Where to write n dense accumulators that acc_commit then brings to element `at` and on. */
 static inline void *acc_target(const acc_operand *o, int64_t at, int64_t stride, void *buffer) {
-    return o->native && stride == 1 ? o->data + at * o->size : (char *)buffer;
+    return o->native && stride == 1 && !o->streams ? o->data + at * o->size : (char *)buffer;
 }
 static inline void acc_commit(const acc_operand *o, int64_t at, int64_t stride, int64_t n, const void *written) {
     char *p = o->data + at * o->size;
-    if (p != written) o->store(p, stride, written, n);
+    if (o->streams)
+        cpu_stream(p, written, (size_t)(n * o->size));
+    else if (p != written)
+        o->store(p, stride, written, n);
+}
+/* Lets results of `count` elements that lie `stride` apart go past the caches, if that is worth while; every worker then
+ * ends with cpu_stream_end. */
+static inline void acc_stream(acc_operand *o, const cpu_instance *cpu, int64_t count, int64_t stride, bool light) {
+    o->streams = o->native && stride == 1 && cpu_streams(cpu, count * o->size, light);
 }
 
 /* ---- folds: an associative operation over dense accumulators ---- */

@@ -36,6 +36,8 @@ static wick_status *run_softmax(const wick_kernel_call *call, const wick_tensor 
     job.out_stride = in->ndim ? out->strides[dim] : 1;
     job.other_stride = in->ndim && other ? other->strides[dim] : 1;
     if (job.n <= SOFTMAX_SHORT && s->column.size >= SOFTMAX_SHORT) s->columns = true;
+    if (!s->columns && job.n * job.out.size <= SOFTMAX_BYTES)
+        acc_stream(&job.out, cpu_of(call), out->numel, job.out_stride, false);
     reduce_split(s, SOFTMAX_COLUMNS, reduce_max(1, SOFTMAX_ROW_COUNT / job.n));
     int64_t grain = reduce_max(1, CPU_GRAIN / 4 * s->tasks / (s->kept_count * s->reduced_count));
     cpu_parallel_for(cpu_of(call), s->tasks, grain, acc == ACC_F64 ? softmax_units_f64 : softmax_units_f32, &job);

@@ -1,0 +1,48 @@
+/* Stores past the caches. A result that is larger than the last cache will be read from memory whatever happens, and an
+ * ordinary store would read each of its lines first. The loops write short stretches to the first-level cache as ever, and
+ * cpu_stream moves them on. */
+#ifndef WICK_CPU_STREAM_H
+#define WICK_CPU_STREAM_H
+
+#include <cpu.h>
+#include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#define CPU_STREAM_LINE 64
+
+/* Is it worth while for a result of so many bytes? One thread that computes much for each element (not `light`) is better
+ * off with stores that wait in the caches while it computes. */
+static inline bool cpu_streams(const cpu_instance *cpu, int64_t bytes, bool light) {
+    return bytes >= cpu->stream_bytes && (light || cpu_thread_count(cpu) > 1);
+}
+
+/* Copies `bytes` to where lines of memory begin or not; a line that is not whole goes through the caches. */
+static inline void cpu_stream(char *to, const char *from, size_t bytes) {
+#if defined(__x86_64__)
+    const size_t off = (uintptr_t)to % CPU_STREAM_LINE, head = off ? CPU_STREAM_LINE - off : 0;
+    if (bytes >= head + CPU_STREAM_LINE) {
+        memcpy(to, from, head);
+        to += head, from += head, bytes -= head;
+        for (; bytes >= CPU_STREAM_LINE; to += CPU_STREAM_LINE, from += CPU_STREAM_LINE, bytes -= CPU_STREAM_LINE) {
+#if defined(CPU_ISA_avx512)
+            _mm512_stream_si512((__m512i *)to, _mm512_loadu_si512(from));
+#else
+            for (int i = 0; i < CPU_STREAM_LINE; i += 16)
+                _mm_stream_si128((__m128i *)(to + i), _mm_loadu_si128((const __m128i *)(from + i)));
+#endif
+        }
+    }
+#endif
+    memcpy(to, from, bytes);
+}
+
+/* Before other threads may read what was streamed. */
+static inline void cpu_stream_end(void) {
+#if defined(__x86_64__)
+    _mm_sfence();
+#endif
+}
+
+#endif
