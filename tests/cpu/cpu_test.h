@@ -7,13 +7,13 @@
 static fixture F;
 static const char *const isas[] = {"base", "avx2", "avx512"};
 
-/* Opens a runtime, or returns false where the machine lacks the instruction set. */
-static bool start(const char *isa, int threads) {
+/* Opens a runtime, or returns false where the machine lacks the instruction set. `more`: lines of the plugin's section. */
+static bool start_with(const char *isa, int threads, const char *more) {
     char ini[512];
     snprintf(ini, sizeof ini,
              "[plugin.cpu]\npath = " WICK_BUILD_DIR "/lib/wick/cpu.so\nisa = %s\nthreads = %d\nblas = none\n"
-             "required = no\n",
-             isa, threads);
+             "required = no\n%s",
+             isa, threads, more);
     wick_config_file *config = NULL;
     expect_ok(wick_runtime_create(NULL, &F.runtime));
     expect_ok(wick_config_parse(ini, strlen(ini), "test.ini", NULL, &config));
@@ -28,5 +28,7 @@ static bool start(const char *isa, int threads) {
     F.scope = wick_scope_open(F.c);
     return true;
 }
+
+static inline bool start(const char *isa, int threads) { return start_with(isa, threads, ""); }
 
 #endif

@@ -318,6 +318,46 @@ static void test_linear_gradients(void **state) {
         }
 }
 
+/* ---- results that are stored past the caches ---- */
+enum { STREAMED = 41003, STREAMED_ROWS = 37, STREAMED_WIDTH = 1100 };
+typedef struct streamed {
+    double sum[STREAMED]; /* of F32, F64 or BF16 numbers, written from an odd place on */
+    double rows[3][STREAMED_ROWS * STREAMED_WIDTH];
+} streamed;
+
+static void keep(double *to, wick_tensor *t, int64_t n) {
+    assert_int_equal(t->numel, n);
+    memcpy(to, values(t), (size_t)n * sizeof *to);
+}
+
+static void run_streamed(wick_dtype dtype, streamed *out) {
+    wick_scope scope = wick_scope_open(F.c);
+    const wick_dim n = STREAMED, room = STREAMED + 7, sizes[2] = {STREAMED_ROWS, STREAMED_WIDTH};
+    wick_tensor *a = numbers(dtype, 1, &n, 1, 0.3), *b = numbers(dtype, 1, &n, 2, 0.7),
+                *x = numbers(dtype, 2, sizes, 3, 0.2);
+    wick_tensor *place = wick_narrow(F.c, numbers(dtype, 1, &room, 4, 1), 0, 5, n);
+    keep(out->sum, wick_add_out(F.c, a, b, place, NULL), n);
+    keep(out->rows[0], wick_softmax(F.c, x, 1, NULL), x->numel);
+    keep(out->rows[1], wick_log_softmax(F.c, x, 1, NULL), x->numel);
+    keep(out->rows[2], wick_layer_norm(F.c, x, &sizes[1], 1, NULL, NULL, NULL), x->numel);
+    wick_scope_close(F.c, scope);
+}
+
+static void test_stores_past_the_caches(void **state) {
+    static const wick_dtype dtypes[] = {WICK_F32, WICK_F64, WICK_BF16};
+    static streamed plain, past;
+    for (size_t s = 0; s < COUNT(isas); ++s)
+        for (size_t d = 0; d < COUNT(dtypes); ++d) {
+            if (!start_with(isas[s], 2, "stream_bytes = 1000000000000\n")) continue;
+            run_streamed(dtypes[d], &plain);
+            close_fixture(&F);
+            assert_true(start_with(isas[s], 2, "stream_bytes = 0\n"));
+            run_streamed(dtypes[d], &past);
+            close_fixture(&F);
+            assert_memory_equal(&plain, &past, sizeof plain);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pooling_two_by_two),
@@ -327,6 +367,7 @@ int main(void) {
         cmocka_unit_test(test_cross_entropy),
         cmocka_unit_test(test_class_out_of_range),
         cmocka_unit_test(test_linear_gradients),
+        cmocka_unit_test(test_stores_past_the_caches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
