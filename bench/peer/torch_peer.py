@@ -6,6 +6,7 @@ A question a line on the standard input, a line of JSON on the standard output:
     load time|memory                -> {"value": ns or bytes of `import torch` in a process of its own}
 The first line out is {"name": "PyTorch VERSION"}; a question that it cannot answer has the value null.
 """
+import gc
 import json
 import subprocess
 import sys
@@ -263,6 +264,7 @@ def main():
         except Exception as error:
             print(f"torch_peer: {line.strip()}: {error}", file=sys.stderr)
             print(json.dumps({"value": None}), flush=True)
+        gc.collect()  # a loop and the names in it hold each other, and hundreds of MiB
 
 
 main()
