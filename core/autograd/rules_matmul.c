@@ -68,12 +68,16 @@ static void d_linear_of_vector(backward_call *b) {
     wick_tensor *column = wick_unsqueeze(C, GRAD, -1);
     if (needs(b, 0)) set_grad(b, 0, MUL(column, conjugate(b, saved(b, 1))));
     if (needs(b, 1)) set_grad(b, 1, MUL(column, conjugate(b, saved(b, 0))));
-    if (needs(b, 2)) set_grad(b, 2, GRAD); /* summed to the bias's shape */
+    if (needs(b, 2)) set_grad(b, 2, GRAD);
 }
 void d_linear(backward_call *b) {
     const uint8_t mask[3] = {needs(b, 0), needs(b, 1), needs(b, 2)};
     wick_tensor *x = mask[1] ? conjugate(b, saved(b, 0)) : NULL, *w = mask[0] ? conjugate(b, saved(b, 1)) : NULL;
     wick_value grads[3];
+    if (!mask[0] && !mask[1]) {
+        set_grad(b, 2, GRAD); /* summed to the bias's shape */
+        return;
+    }
     if ((mask[1] ? input(b, 1)->ndim : w ? w->ndim : 2) == 1) {
         d_linear_of_vector(b);
         return;

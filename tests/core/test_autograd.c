@@ -430,6 +430,26 @@ static void test_convolution_of_few_bits(void **state) {
     }
 }
 
+/* Of input, weight and bias any may be frozen; weight may be a vector. */
+static void test_linear_with_frozen_parts(void **state) {
+    wick_tensor *x = T(1, 2), *w = T(3, -1), *rows = wick_reshape(C, T(1, 2, 3, 4), (const int64_t[]){2, 2}, 2);
+    wick_tensor *bias = wick_set_requires_grad(C, wick_reshape(C, T(5), NULL, 0), true), *b1 = LEAF(0);
+    backward_sum(wick_linear(C, x, w, bias));
+    ASSERT_GRAD(bias, 1);
+    backward_sum(wick_linear(C, rows, w, bias));
+    ASSERT_GRAD(bias, 3);
+    backward_sum(wick_linear(C, rows, wick_reshape(C, w, (const int64_t[]){1, 2}, 2), b1));
+    ASSERT_GRAD(b1, 2);
+    wick_tensor *leaf = LEAF(1, 2), *frozen = wick_reshape(C, T(3, -1), (const int64_t[]){1, 2}, 2);
+    wick_tensor *y = wick_linear(C, wick_reshape(C, leaf, (const int64_t[]){1, 2}, 2), frozen, NULL);
+    backward_sum(y);
+    ASSERT_GRAD(leaf, 3, -1);
+    y = wick_linear(C, wick_reshape(C, leaf, (const int64_t[]){1, 2}, 2), frozen, NULL);
+    wick_mul_scalar_(C, frozen, wick_value_float(2));
+    assert_false(wick_backward(C, SUM(y)));
+    assert_failed("modified by an inplace operation");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(test_leaf),
@@ -445,6 +465,7 @@ int main(void) {
         CASE(test_same_root_twice),
         CASE(test_backward_from_a_leaf),
         CASE(test_convolution_of_few_bits),
+        CASE(test_linear_with_frozen_parts),
         CASE(test_broadcast_inputs_are_summed),
         CASE(test_lists),
         CASE(test_several_results),
