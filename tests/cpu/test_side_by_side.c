@@ -279,6 +279,19 @@ static void test_class_out_of_range(void **state) {
     close_fixture(&F);
 }
 
+/* Samples that are ignored may have no classes at all. */
+static void test_nothing_to_choose_from(void **state) {
+    assert_true(start("auto", 1));
+    const wick_dim sizes[2] = {2, 0}, rows = 2;
+    wick_cross_entropy_loss_options o = WICK_CROSS_ENTROPY_LOSS_OPTIONS_INIT;
+    o.reduction = 2;
+    wick_tensor *x = leaf(wick_zeros(F.c, sizes, 2, NULL));
+    wick_tensor *target = wick_tensor_from_host(F.c, (const int64_t[]){-100, -100}, WICK_I64, 1, &rows, F.host);
+    wick_tensor *loss = wick_cross_entropy_loss(F.c, x, target, NULL, &o);
+    assert_true(values(loss)[0] == 0 && wick_backward(F.c, loss));
+    close_fixture(&F);
+}
+
 /* ---- the gradients of linear ---- */
 static double sum_over_rows(const double *a, int64_t a_step, const double *b, int64_t b_step, int64_t rows) {
     double sum = 0;
@@ -366,6 +379,7 @@ int main(void) {
         cmocka_unit_test(test_dropped_nan),
         cmocka_unit_test(test_cross_entropy),
         cmocka_unit_test(test_class_out_of_range),
+        cmocka_unit_test(test_nothing_to_choose_from),
         cmocka_unit_test(test_linear_gradients),
         cmocka_unit_test(test_stores_past_the_caches),
     };

@@ -71,7 +71,7 @@ static void pad_plane(const pad_job *job, const char *in, char *out) {
                             (size_t)f->padded[2] * job->bytes};
     const int64_t rows = job->end[1] - job->begin[1];
     char *written = out, *end = out + (size_t)conv_volume(f->padded) * job->bytes;
-    for (int64_t i = job->begin[0]; i < job->end[0] && rows > 0; ++i) {
+    for (int64_t i = job->begin[0]; i < job->end[0] && rows > 0 && step.run > 0; ++i) {
         const int64_t from = (i * f->size[1] + job->begin[1]) * f->size[2] + job->begin[2];
         const int64_t to =
             ((i + f->low[0]) * f->padded[1] + job->begin[1] + f->low[1]) * f->padded[2] + job->begin[2] + f->low[2];
