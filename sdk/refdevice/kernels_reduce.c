@@ -119,7 +119,7 @@ static wick_status *launch(const wick_kernel_call *call, ref_class c, accumulate
 
 wick_status *ref_sum(const wick_kernel_call *call) {
     ref_class c = ref_class_of(wick_tensor_dtype(wick_out_tensor(call, 0)));
-    return launch(call, c, sums[c], (ref_number){0});
+    return launch(call, c, sums[c], (ref_number){.COMPLEX = 0}); /* all of its bytes */
 }
 
 wick_status *ref_amax(const wick_kernel_call *call) {

@@ -32,6 +32,22 @@ static void copies_change_dtypes(void **state) {
     }
 }
 
+/* What a sum starts with is zero in both parts, whatever the stack held before. */
+static void complex_sums(void **state) {
+    const float parts[] = {-8.5f, -1.75f}, shift[] = {0.25f, 3};
+    for (int i = 0; i < 50; ++i) {
+        float got[2];
+        wick_tensor *x = wick_tensor_from_host(C, parts, WICK_C64, 0, NULL, DEVICE);
+        if (i % 2)
+            x = wick_sub(C, wick_add(C, x, wick_tensor_from_host(C, shift, WICK_C64, 0, NULL, DEVICE), NULL),
+                         wick_tensor_from_host(C, shift, WICK_C64, 0, NULL, DEVICE), NULL);
+        wick_tensor *sum = wick_sum(C, wick_reshape(C, x, (const int64_t[]){1}, 1), NULL);
+        assert_healthy();
+        assert_ok(wick_tensor_to_host(C, sum, got, sizeof got));
+        assert_true(got[0] == parts[0] && got[1] == parts[1]);
+    }
+}
+
 static void strided_copies(void **state) {
     wick_tensor *on_cpu = noise(1, CPU, SIZES(4, 5, 6)), *on_device = to(on_cpu, DEVICE);
     wick_tensor *cpu_part = wick_transpose(C, wick_narrow(C, on_cpu, 1, 1, 3), 0, 2);
@@ -321,6 +337,7 @@ static int run_on(const char *device) {
     const struct CMUnitTest tests[] = {
         CASE(copies_of_all_dtypes),
         CASE(copies_change_dtypes),
+        CASE(complex_sums),
         CASE(strided_copies),
         CASE(empty_and_scalar_tensors),
         CASE(views_share_memory),
