@@ -261,8 +261,7 @@ HOT bool arrive(engine_task *t, wick_node *from, node_edge edge, wick_tensor *gr
 /* ---- running one node ---- */
 /* Operators' rules do not look at gradients of indices and the like; users' functions see zeros for them. */
 static bool wants_gradient(const wick_node *n, int i) {
-    return !n->op ||
-           (wick_dtype_is_differentiable((wick_dtype)n->metas[i].dtype) && !(n->op->def->nondiff_rets >> i & 1));
+    return !n->op || op_differentiates(n->op, i, (wick_dtype)n->metas[i].dtype);
 }
 
 /* The only output of a node that runs has a gradient. */

@@ -190,17 +190,13 @@ static bool check_writes(context_impl *c, const call_frame *f) {
     return true;
 }
 
-static bool result_differentiable(const op_entry *op, int i, const wick_tensor *t) {
-    return wick_dtype_is_differentiable((wick_dtype)t->dtype) && !(op->def->nondiff_rets >> i & 1);
-}
-
 /* One result takes over the recorder's reference to the node. */
 HOT bool attach_results(context_impl *c, wick_node *node, call_frame *f, bool *node_taken) {
     for (int i = 0; i < f->op->nrets; ++i) {
         if (f->rets[i].tag != WICK_TAG_TENSOR) continue;
         wick_tensor *t = f->rets[i].as.tensor;
         if (!node_set_meta(c, node, i, t)) return false;
-        if (!result_differentiable(f->op, i, t)) continue;
+        if (!op_differentiates(f->op, i, (wick_dtype)t->dtype)) continue;
         if (t == written_of(f) && impl(t)->base) {
             if (!rebase_history(c, impl(t), node)) return false;
             continue;

@@ -122,6 +122,11 @@ static inline bool op_is_transparent(const op_row *row) {
     return row->kind == WICK_OP_IMPLICIT || (row->kind == WICK_OP_EXPLICIT && records && row->compose);
 }
 
+/* Can return i, of this dtype, have a gradient? */
+static inline bool op_differentiates(const op_entry *op, int i, wick_dtype dtype) {
+    return wick_dtype_is_differentiable(dtype) && !(op->def->nondiff_rets >> i & 1);
+}
+
 /* Goes on below `rank`; the frame is as before when it returns. */
 bool dispatch_below(context_impl *c, call_frame *f, int rank);
 /* The bottom: view rule, core function, kernel, decomposition, fallback. */

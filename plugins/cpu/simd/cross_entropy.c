@@ -1,5 +1,6 @@
 /* Cross entropy of rows of classes: log-softmax and negative log likelihood at once, which read the scores once each way
  * and keep two numbers a row. */
+#include "class_sums.h"
 #include "gemm.h"
 #include "softmax.h"
 
@@ -7,9 +8,9 @@
 #include <string.h>
 #include <wick/sdk/arguments.h>
 
-enum { ROWS = 64, PIECES = 64, PIECE_ELEMENTS = 8192 };
+enum { ROWS = 64, PIECE_ELEMENTS = 8192 };
 
-/* What the sums are made of is decided by the shape alone: PIECES parts at most, of whole rows. */
+/* What the sums are made of is decided by the shape alone: CLASS_PIECES parts at most, of whole rows. */
 typedef struct entropy_job {
     acc_operand x, grad, loss; /* grad: of x, in a backward; loss: of each row, or its gradient */
     acc_operand weight;        /* as doubles; data NULL: 1 */
@@ -22,8 +23,7 @@ typedef struct entropy_job {
     bool wide;       /* computed in F64 */
     bool by_row;     /* a loss for each row */
     double gradient; /* of every row's loss, unless by row */
-    double sums[PIECES], weights[PIECES];
-    int64_t bad[PIECES]; /* a row of that piece whose target is out of range, -1: none */
+    class_sums sums;
 } entropy_job;
 
 /* The row's class and its weight, 0 if it is to be ignored; -1 if there is no such class. */
@@ -54,13 +54,13 @@ static int64_t target_of(const entropy_job *job, int64_t row, double *weight) {
 #include "cross_entropy_body.inc"
 
 /* ---- pieces ---- */
-/* `visit` works on up to ROWS rows and sets job->bad of the piece if a target is out of range. */
+/* `visit` works on up to ROWS rows and sets job->sums.bad of the piece if a target is out of range. */
 static void visit_rows(entropy_job *job, int64_t begin, int64_t end,
                        void (*visit)(entropy_job *job, int64_t piece, int64_t row, int64_t count)) {
     for (int64_t p = begin; p < end; ++p) {
         const int64_t last = reduce_min(job->rows, (p + 1) * job->piece);
-        job->sums[p] = job->weights[p] = 0, job->bad[p] = -1;
-        for (int64_t row = p * job->piece; row < last && job->bad[p] < 0; row += ROWS)
+        class_sums_begin(&job->sums, p);
+        for (int64_t row = p * job->piece; row < last && job->sums.bad[p] < 0; row += ROWS)
             visit(job, p, row, reduce_min(ROWS, last - row));
     }
 }
@@ -82,7 +82,7 @@ static wick_status *prepare(const wick_kernel_call *call, entropy_job *job, cons
     job->wide = acc == ACC_F64, job->by_row = by_row->ndim > 0;
     job->transpose = cpu_gemm_type_of(cpu_of(call), job->wide ? WICK_F64 : WICK_F32)->transpose;
     const int64_t least = (PIECE_ELEMENTS + job->classes - 1) / reduce_max(job->classes, 1);
-    job->piece = reduce_max(reduce_max(least, 1), (job->rows + PIECES - 1) / PIECES);
+    job->piece = reduce_max(reduce_max(least, 1), (job->rows + CLASS_PIECES - 1) / CLASS_PIECES);
     if (!acc_operand_init(&job->x, acc, x) || !acc_operand_init(&job->loss, ACC_F64, by_row) || !job->load_target ||
         (weight && !acc_operand_init(&job->weight, ACC_F64, weight)))
         return WICK_HOST_ERROR(call->host, WICK_UNSUPPORTED, "cross entropy has no kernel for these dtypes");
@@ -92,12 +92,7 @@ static wick_status *prepare(const wick_kernel_call *call, entropy_job *job, cons
 static wick_status *run(const wick_kernel_call *call, entropy_job *job, cpu_range_fn pieces) {
     const int64_t n = (job->rows + job->piece - 1) / job->piece, elements = job->piece * job->classes;
     cpu_parallel_for(cpu_of(call), n, reduce_max(1, CPU_GRAIN / 4 / reduce_max(elements, 1)), pieces, job);
-    for (int64_t i = 0; i < n; ++i)
-        if (job->bad[i] >= 0)
-            return WICK_HOST_ERROR(call->host, WICK_OUT_OF_RANGE, "the target of sample %lld is not below %lld",
-                                   (long long)job->bad[i], (long long)job->classes);
-    for (int64_t i = 1; i < n; ++i) job->sums[0] += job->sums[i], job->weights[0] += job->weights[i];
-    return NULL;
+    return class_sums_join(call, &job->sums, n, job->classes);
 }
 
 /* (self, target, weight, reduction, ignore_index) -> (output, total_weight, normalizer) */
@@ -107,10 +102,10 @@ static wick_status *forward_call(const wick_kernel_call *call) {
     entropy_job job = {.ignore = call->values[4].as.i, .normalizer = wick_data(wick_out_tensor(call, 2))};
     WICK_TRY(prepare(call, &job, x, wick_arg_tensor(call, 1), wick_arg_tensor(call, 2), out));
     WICK_TRY(run(call, &job, forward_pieces));
-    if (job.by_row) job.weights[0] = 0;
-    if (reduction == WICK_LOSS_MEAN) job.sums[0] /= job.weights[0];
-    if (!job.by_row) job.loss.store(wick_data(out), 1, job.sums, 1);
-    acc_store(ACC_F64, wick_tensor_dtype(total))(wick_data(total), 1, job.weights, 1);
+    if (job.by_row) job.sums.weight[0] = 0;
+    if (reduction == WICK_LOSS_MEAN) job.sums.loss[0] /= job.sums.weight[0];
+    if (!job.by_row) job.loss.store(wick_data(out), 1, job.sums.loss, 1);
+    acc_store(ACC_F64, wick_tensor_dtype(total))(wick_data(total), 1, job.sums.weight, 1);
     return NULL;
 }
 

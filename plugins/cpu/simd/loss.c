@@ -1,11 +1,12 @@
 /* Negative log likelihood, forward and backward, for [C], [N, C] and [N, C, spatial...] of any strides. */
+#include "class_sums.h"
 #include "reduction.h"
 
 #include <math.h>
 #include <string.h>
 #include <wick/sdk/arguments.h>
 
-enum { PIECE = 8192, PIECES = 64 };
+enum { PIECE = 8192 };
 
 /* `classes` is the tensor with the class dimension: self, or its gradient. */
 typedef struct nll_job {
@@ -18,8 +19,7 @@ typedef struct nll_job {
     int reduction;
     bool zeroed;     /* the gradient is zero already */
     double gradient; /* of every sample's loss, unless by sample */
-    double sums[PIECES], weights[PIECES];
-    int64_t bad[PIECES]; /* a target out of range in that piece, -1: none */
+    class_sums sums;
 } nll_job;
 
 typedef void (*nll_visit)(nll_job *job, int64_t piece, int64_t classes, int64_t loss, int64_t target, double weight);
@@ -27,7 +27,7 @@ typedef void (*nll_visit)(nll_job *job, int64_t piece, int64_t classes, int64_t 
 /* Calls `visit` for the samples that are not ignored; ignored ones have weight 0. */
 static void visit_piece(nll_job *job, int64_t piece, nll_visit visit) {
     int64_t end = reduce_min(job->samples, (piece + 1) * job->piece);
-    job->sums[piece] = job->weights[piece] = 0, job->bad[piece] = -1;
+    class_sums_begin(&job->sums, piece);
     for (int64_t i = piece * job->piece; i < end; ++i) {
         int64_t out[2], target, classes = reduce_at(job->shape.kept, job->shape.nkept, i, out);
         double weight = 1;
@@ -35,7 +35,7 @@ static void visit_piece(nll_job *job, int64_t piece, nll_visit visit) {
         if (target == job->ignore)
             target = 0, weight = 0;
         else if (target < 0 || target >= job->class_count) {
-            job->bad[piece] = i;
+            job->sums.bad[piece] = i;
             return;
         } else if (job->weight.data)
             job->weight.load(&weight, job->weight.data + target * job->weight_stride * job->weight.size, 1, 1);
@@ -49,7 +49,7 @@ static void visit_forward(nll_job *job, int64_t piece, int64_t classes, int64_t 
         job->classes.load(&value, job->classes.data + (classes + target * job->class_stride) * job->classes.size, 1, 1);
     value *= -weight;
     if (job->reduction == WICK_LOSS_NONE) job->loss.store(job->loss.data + loss * job->loss.size, 1, &value, 1);
-    job->sums[piece] += value, job->weights[piece] += weight;
+    job->sums.loss[piece] += value, job->sums.weight[piece] += weight;
 }
 
 static void visit_backward(nll_job *job, int64_t piece, int64_t classes, int64_t loss, int64_t target, double weight) {
@@ -84,7 +84,7 @@ static wick_status *prepare(const wick_kernel_call *call, nll_job *job, const wi
     job->target = wick_data(target);
     job->target_size = (uint8_t)wick_dtype_bytes(wick_tensor_dtype(target));
     job->load_target = acc_loader(ACC_I64, wick_tensor_dtype(target));
-    job->piece = reduce_max(PIECE, (job->samples + PIECES - 1) / PIECES);
+    job->piece = reduce_max(PIECE, (job->samples + CLASS_PIECES - 1) / CLASS_PIECES);
     if (!acc_operand_init(&job->classes, ACC_F64, classes) ||
         (weight && !acc_operand_init(&job->weight, ACC_F64, weight)) ||
         (by_sample && !acc_operand_init(&job->loss, ACC_F64, by_sample)) || !job->load_target)
@@ -95,12 +95,7 @@ static wick_status *prepare(const wick_kernel_call *call, nll_job *job, const wi
 static wick_status *run(const wick_kernel_call *call, nll_job *job, cpu_range_fn pieces) {
     int64_t n = (job->samples + job->piece - 1) / job->piece;
     cpu_parallel_for(cpu_of(call), n, 1, pieces, job);
-    for (int64_t i = 0; i < n; ++i)
-        if (job->bad[i] >= 0)
-            return WICK_HOST_ERROR(call->host, WICK_OUT_OF_RANGE, "the target of sample %lld is not below %lld",
-                                   (long long)job->bad[i], (long long)job->class_count);
-    for (int64_t i = 1; i < n; ++i) job->sums[0] += job->sums[i], job->weights[0] += job->weights[i];
-    return NULL;
+    return class_sums_join(call, &job->sums, n, job->class_count);
 }
 
 /* (self, target, weight, reduction, ignore_index) */
@@ -111,10 +106,10 @@ static wick_status *forward_call(const wick_kernel_call *call) {
     WICK_TRY(prepare(call, &job, wick_arg_tensor(call, 0), wick_arg_tensor(call, 1), wick_arg_tensor(call, 2),
                      by_sample ? out : NULL));
     WICK_TRY(run(call, &job, forward_pieces));
-    if (by_sample && wick_arg_tensor(call, 0)->ndim > 1) job.weights[0] = 0;
-    if (job.reduction == WICK_LOSS_MEAN) job.sums[0] /= job.weights[0];
-    if (!by_sample) acc_store(ACC_F64, wick_tensor_dtype(out))(wick_data(out), 1, job.sums, 1);
-    if (total) acc_store(ACC_F64, wick_tensor_dtype(total))(wick_data(total), 1, job.weights, 1);
+    if (by_sample && wick_arg_tensor(call, 0)->ndim > 1) job.sums.weight[0] = 0;
+    if (job.reduction == WICK_LOSS_MEAN) job.sums.loss[0] /= job.sums.weight[0];
+    if (!by_sample) acc_store(ACC_F64, wick_tensor_dtype(out))(wick_data(out), 1, job.sums.loss, 1);
+    if (total) acc_store(ACC_F64, wick_tensor_dtype(total))(wick_data(total), 1, job.sums.weight, 1);
     return NULL;
 }
 
