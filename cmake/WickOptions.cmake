@@ -21,6 +21,11 @@ endif()
 set(CMAKE_C_FLAGS_RELEASE "-O2 -g1")
 set(CMAKE_C_FLAGS_DEBUG "-O0 -g3")
 
+# Small structures are copied and cleared by plain moves: `rep movs`, which the compiler prefers, takes 10 ns to begin.
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  add_compile_options(-mmemcpy-strategy=unrolled_loop:256:noalign,libcall:-1:noalign
+                      -mmemset-strategy=unrolled_loop:256:noalign,libcall:-1:noalign)
+endif()
 add_compile_options(-Wall -Wextra -Wno-unused-parameter -Wvla -Wno-missing-field-initializers)
 add_compile_definitions(_GNU_SOURCE)
 if(WICK_WERROR)

@@ -367,7 +367,7 @@ static void execution_begin(execution *x, context_impl *c, call_frame *f) {
     x->ix.compute = WICK_DTYPE_NONE;
     x->ix.cast_args = UINT32_MAX;
     x->ix.decompose = false;
-    memcpy(x->values, f->args, sizeof *f->args * (size_t)x->nargs);
+    for (int i = 0; i < x->nargs; ++i) x->values[i] = f->args[i]; /* few: no call of memcpy */
     for (int i = 0; i < x->nouts; ++i) {
         x->fresh[i] = x->targets[i] = NULL;
         x->ix.outs[i].absent = x->ix.outs[i].has_strides = false;

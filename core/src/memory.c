@@ -5,7 +5,8 @@
 
 /* Size classes: eight steps per doubling, so at most an eighth of a block is slack. */
 #define MIN_BYTES 512
-#define STEPS 8
+#define LOG2_STEPS 3
+#define STEPS (1 << LOG2_STEPS)
 #define CLASSES (STEPS * 48)
 /* A cache may hold this much beyond what was ever in use at once; that of an asynchronous device, which waits for all its
  * work when raw memory is freed, keeps everything until memory runs out. */
@@ -56,9 +57,10 @@ static int class_of(uint64_t bytes, uint64_t *rounded) {
         return 0;
     }
     int log2 = 63 - __builtin_clzll(bytes - 1); /* bytes lies in (2^log2, 2^(log2+1)] */
-    uint64_t base = UINT64_C(1) << log2, step = base / STEPS;
-    uint64_t k = (bytes - base + step - 1) / step; /* 1..STEPS */
-    *rounded = base + k * step;
+    int log2_step = log2 - LOG2_STEPS;
+    uint64_t base = UINT64_C(1) << log2, step = UINT64_C(1) << log2_step;
+    uint64_t k = (bytes - base + step - 1) >> log2_step; /* 1..STEPS */
+    *rounded = base + (k << log2_step);
     return (log2 - 9) * STEPS + (int)k;
 }
 

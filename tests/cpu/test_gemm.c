@@ -77,9 +77,10 @@ static void test_few_columns(void **state) {
 }
 
 static void test_tiles(void **state) {
-    static const wick_dim sizes[][3] = {{1, 1, 1},    {3, 5, 7},    {8, 48, 16},  {9, 49, 17},  {16, 64, 5},
-                                        {7, 63, 33},  {17, 80, 9},  {5, 97, 12},  {24, 128, 3}, {2, 300, 2},
-                                        {70, 20, 40}, {1, 64, 128}, {64, 1, 130}, {4, 33, 400}, {12, 31, 1}};
+    static const wick_dim sizes[][3] = {{1, 1, 1},    {3, 5, 7},   {8, 48, 16}, {9, 49, 17},  {16, 64, 5},
+                                        {7, 63, 33},  {17, 80, 9}, {5, 97, 12}, {24, 128, 3}, {2, 300, 2},
+                                        {70, 20, 40}, {13, 64, 3}, {11, 60, 7}, {1, 64, 128}, {64, 1, 130},
+                                        {4, 33, 400}, {12, 31, 1}, {10, 30, 0}, {5, 64, 0}};
     check_all(sizes, COUNT(sizes), 1);
 }
 
@@ -90,11 +91,19 @@ static void test_threads(void **state) {
     check_all(sizes, COUNT(sizes), 3);
 }
 
+/* B in several blocks of columns and of k, with remainders of both and of rows; strips of A that are transposed, copied side
+ * by side and gathered. */
+static void test_blocks(void **state) {
+    static const wick_dim sizes[][3] = {{18, 560, 400}, {19, 60, 1100}, {17, 145, 385}, {20, 70, 0}};
+    check_all(sizes, COUNT(sizes), 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_few_columns),
         cmocka_unit_test(test_tiles),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

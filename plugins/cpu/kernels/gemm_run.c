@@ -9,7 +9,7 @@
 /* Below this many multiply-adds a product is not worth a second thread; what a thread then takes at least. */
 #define LEAST_MULTIPLY_ADDS (3 << 16)
 #define GRAIN_MULTIPLY_ADDS (1 << 17)
-/* From here on a BLAS whose kernels suit the machine overtakes ours. */
+/* From here on a BLAS whose kernels suit the machine overtakes ours, other than those for AVX-512. */
 #define BLAS_MULTIPLY_ADDS (INT64_C(1) << 25)
 /* Up to this many rows threads share a product with a packed B by its columns. */
 #define ROWS_BY_COLUMNS 512
@@ -17,8 +17,6 @@
 #define DOTS_LEAST_ROWS 8
 /* So many elements of A stay in the second-level cache beside what else is there. */
 #define CACHED_COUNT (INT64_C(1) << 15)
-/* B is packed in slices of at most so many elements. */
-#define SLICE_COUNT (INT64_C(1) << 23)
 
 const cpu_gemm_type *cpu_gemm_type_of(const cpu_instance *cpu, wick_dtype dtype) {
     static const cpu_gemm_isa *const by_isa[] = {
@@ -38,7 +36,7 @@ static int64_t at_least(int64_t a, int64_t limit) { return a > limit ? a : limit
 int64_t cpu_gemm_panel(const cpu_gemm_type *type, int64_t n) {
     const int64_t vectors = at_least(divide_up(n, type->vector), 1);
     if (vectors <= 3) return vectors * type->vector;
-    if (vectors == 4 && type->strip >= 8) return 3 * type->vector; /* a tile of 8 x 1 is as good as one of 8 x 2 */
+    if (vectors == 4 && type->strip >= 8) return 4 * type->vector;
     return divide_up(vectors, divide_up(vectors, 3)) * type->vector;
 }
 
@@ -124,15 +122,25 @@ static void run_vector(cpu_instance *cpu, const cpu_gemm_plan *plan, void *scrat
  * first-level cache then; and what another thread packs would take longer to fetch than a product with few rows. */
 static bool plan_columns(cpu_gemm_plan *plan, int threads) {
     const cpu_gemm *g = &plan->g;
-    const int64_t vector = plan->type->vector, vectors = divide_up(divide_up(g->n, vector), threads); /* of a thread */
     if (!plan->packed || g->m > ROWS_BY_COLUMNS) return false;
     if (threads == 1 || work_of(g) <= LEAST_MULTIPLY_ADDS) {
         plan->panel = cpu_gemm_panel(plan->type, g->n);
         return g->m * g->k <= CACHED_COUNT;
     }
+    const int64_t vector = plan->type->vector, vectors = divide_up(divide_up(g->n, vector), threads); /* of a thread */
     if (g->n < 2 * threads * vector || vectors * vector * g->k > CPU_GEMM_BLOCK_COUNT) return false;
     plan->panel = divide_up(vectors, divide_up(vectors, 3)) * vector;
     return true;
+}
+
+/* A block of a packed B stays in the second-level cache while all rows of A pass by. */
+static void plan_blocks(const cpu_instance *cpu, cpu_gemm_plan *plan) {
+    const cpu_gemm *g = &plan->g;
+    const int64_t count = cpu->block_bytes / (int64_t)wick_dtype_bytes(g->dtype), panel = plan->panel;
+    const int64_t k = at_most(at_least(count / at_least(g->n, 1), CPU_GEMM_LEAST_K_BLOCK), CPU_GEMM_K_BLOCK);
+    const int64_t slices = divide_up(g->n, at_least(count / at_most(g->k, k), panel));
+    plan->k_block = g->k <= k ? g->k : divide_up(g->k, divide_up(g->k, k));
+    plan->slice = divide_up(divide_up(g->n, slices), panel) * panel;
 }
 
 static void plan_tiles(const cpu_instance *cpu, cpu_gemm_plan *plan) {
@@ -143,13 +151,12 @@ static void plan_tiles(const cpu_instance *cpu, cpu_gemm_plan *plan) {
     plan->packed = !whole_vectors || !(fits_cache || g->m <= 4 * plan->type->strip);
     plan->by_columns = plan_columns(plan, cpu_thread_count(cpu));
     if (!plan->by_columns) plan->panel = cpu_gemm_panel(plan->type, g->n);
-    plan->slice = g->n <= plan->panel ? plan->panel : divide_up(g->n, plan->panel) * plan->panel;
-    if (plan->packed && g->k * plan->slice > SLICE_COUNT)
-        plan->slice = at_most(plan->slice, at_least(SLICE_COUNT / g->k / plan->panel, 1) * plan->panel);
+    plan->slice = g->n, plan->k_block = at_least(g->k, 1);
+    if (plan->packed && !plan->by_columns && g->k > 0) plan_blocks(cpu, plan);
     plan->offsets_bytes = cpu_whole_lines((size_t)(g->m + g->k) * sizeof(int64_t));
     plan->scratch_bytes = plan->offsets_bytes;
     const int64_t packed = plan->by_columns ? cpu_thread_count(cpu) * plan->panel : plan->packed ? plan->slice : 0;
-    plan->scratch_bytes += cpu_whole_lines((size_t)(packed * g->k) * bytes);
+    plan->scratch_bytes += cpu_whole_lines((size_t)(packed * plan->k_block) * bytes);
 }
 
 typedef struct tile_job {
@@ -163,12 +170,12 @@ typedef struct tile_job {
 static void pack_to(const tile_job *job, char *out, int64_t begin, int64_t end) {
     const cpu_matrix *b = &job->g->b;
     const int64_t panel = job->plan->panel;
-    job->plan->type->pack(out, job->product.b, b->row, b->col, job->g->k, begin * panel,
+    job->plan->type->pack(out, job->product.b, b->row, b->col, job->product.k, begin * panel,
                           at_most(end * panel, job->product.n), panel);
 }
 
 static size_t panel_bytes(const tile_job *job) {
-    return (size_t)(job->plan->panel * job->g->k) * wick_dtype_bytes(job->g->dtype);
+    return (size_t)(job->plan->panel * job->product.k) * wick_dtype_bytes(job->g->dtype);
 }
 
 static void pack_panels(void *user, int64_t begin, int64_t end, int worker) {
@@ -206,8 +213,9 @@ static int64_t grain_of(double work, int64_t tasks) {
 static void run_product(cpu_instance *cpu, tile_job *job) {
     const cpu_product *p = &job->product;
     const int64_t strip = job->plan->type->strip, threads = cpu_thread_count(cpu);
-    const double work = work_of(job->g);
-    const int64_t columns = CPU_GEMM_BLOCK_COUNT / at_least(at_most(p->k, CPU_GEMM_K_BLOCK), 1);
+    const double work = (double)p->m * (double)p->n * (double)p->k;
+    const int64_t columns =
+        job->plan->packed ? p->n : CPU_GEMM_BLOCK_COUNT / at_least(at_most(p->k, CPU_GEMM_K_BLOCK), 1);
     if ((work <= LEAST_MULTIPLY_ADDS || threads == 1) &&
         p->n <= columns) { /* often so small that divisions would show */
         job->plan->type->run(p, 0, p->m, 0, p->n);
@@ -223,59 +231,64 @@ static void run_product(cpu_instance *cpu, tile_job *job) {
     cpu_parallel_for(cpu, tasks, grain_of(work, tasks), run_blocks, job);
 }
 
-static void run_slice(cpu_instance *cpu, tile_job *job, int64_t n0, int64_t n) {
+/* The part of the product of B's block of k rows from k0 on and n columns from n0 on; those behind the first k add to C. */
+static void set_block(tile_job *job, const int64_t *cols, int64_t n0, int64_t n, int64_t k0, int64_t k) {
     const cpu_gemm *g = job->g;
     const size_t bytes = wick_dtype_bytes(g->dtype);
-    const int64_t panel = job->plan->panel;
+    const cpu_matrix *s = k0 ? &g->c : &g->s;
     cpu_product *p = &job->product;
-    p->n = n;
-    p->b = (const char *)g->b.data + (size_t)(n0 * g->b.col) * bytes;
+    p->n = n, p->k = k;
+    p->cols = cols + k0;
+    p->b = (const char *)g->b.data + (size_t)(k0 * g->b.row + n0 * g->b.col) * bytes;
     p->c = (char *)g->c.data + (size_t)(n0 * g->c.col) * bytes;
-    if (p->beta != 0) p->s = (const char *)g->s.data + (size_t)(n0 * g->s.col) * bytes;
-    const int64_t panels = divide_up(n, panel);
-    if (job->plan->by_columns) {
-        cpu_parallel_for(cpu, panels, grain_of(work_of(g), panels), run_columns, job);
-        return;
-    }
-    if (job->plan->packed) {
-        cpu_parallel_for(cpu, panels, g->k * n < CPU_GRAIN ? panels : at_least(CPU_GRAIN / (g->k * panel), 1),
-                         pack_panels, job);
-        p->b = job->packed;
-    }
-    run_product(cpu, job);
+    p->beta = k0 ? 1 : job->plan->factors.beta[0];
+    if (p->beta == 0) return;
+    p->s = (const char *)s->data + (size_t)(n0 * s->col) * bytes;
+    p->s_row = s->row, p->s_col = s->col;
 }
 
-/* out[i] = i * step, in four chains */
-static void fill_offsets(int64_t *out, int64_t n, int64_t step) {
-    int64_t i = 0, at = 0;
-    for (; i + 4 <= n; i += 4, at += 4 * step)
-        out[i] = at, out[i + 1] = at + step, out[i + 2] = at + 2 * step, out[i + 3] = at + 3 * step;
-    for (; i < n; ++i, at += step) out[i] = at;
+static void pack_block(cpu_instance *cpu, tile_job *job) {
+    const int64_t panel = job->plan->panel, panels = divide_up(job->product.n, panel);
+    cpu_product *p = &job->product;
+    const int64_t grain = p->k * p->n < CPU_GRAIN ? panels : at_least(CPU_GRAIN / (p->k * panel), 1);
+    cpu_parallel_for(cpu, panels, grain, pack_panels, job);
+    p->b = job->packed, p->b_panel = panel * p->k;
+    p->large = p->n > 2 * panel && p->m > 2 * job->plan->type->strip;
+}
+
+static void run_tile_block(cpu_instance *cpu, tile_job *job) {
+    if (job->plan->by_columns) {
+        const int64_t panels = divide_up(job->product.n, job->plan->panel);
+        cpu_parallel_for(cpu, panels, grain_of(work_of(job->g), panels), run_columns, job);
+        return;
+    }
+    if (job->plan->packed) pack_block(cpu, job);
+    run_product(cpu, job);
 }
 
 static void run_tiles(cpu_instance *cpu, const cpu_gemm_plan *plan, void *scratch) {
     const cpu_gemm *g = &plan->g;
     int64_t *rows = scratch, *cols = rows + g->m;
-    fill_offsets(rows, g->m, g->a.row);
-    fill_offsets(cols, g->k, g->a.col);
+    plan->type->offsets(rows, g->m, g->a.row);
+    plan->type->offsets(cols, g->k, g->a.col);
     tile_job job = {.g = g, .plan = plan, .packed = (char *)scratch + plan->offsets_bytes};
     job.product = (cpu_product){
         .m = g->m,
         .k = g->k,
         .a = g->a.data,
         .rows = rows,
-        .cols = cols,
         .panel = plan->panel,
         .b_row = plan->packed ? plan->panel : g->b.row,
-        .b_panel = plan->packed ? plan->panel * g->k : plan->panel,
+        .b_panel = plan->panel,
         .c_row = g->c.row,
         .c_col = g->c.col,
-        .s_row = g->s.row,
-        .s_col = g->s.col,
         .alpha = plan->factors.alpha[0],
-        .beta = plan->factors.beta[0],
     };
-    for (int64_t n0 = 0; n0 < g->n; n0 += plan->slice) run_slice(cpu, &job, n0, at_most(g->n - n0, plan->slice));
+    for (int64_t n0 = 0; n0 < g->n; n0 += plan->slice)
+        for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += plan->k_block) {
+            set_block(&job, cols, n0, at_most(g->n - n0, plan->slice), k0, at_most(g->k - k0, plan->k_block));
+            run_tile_block(cpu, &job);
+        }
 }
 
 /* ---- dot products: few columns ---- */
@@ -339,7 +352,8 @@ static bool fits_blas(const cpu_gemm *g) {
 static bool prefers_blas(const cpu_instance *cpu, const cpu_gemm *g) {
     if (!cpu->blas || !fits_blas(g)) return false;
     if (wick_dtype_is_complex(g->dtype)) return true;
-    return cpu->blas->isa >= cpu->isa && work_of(g) >= (double)BLAS_MULTIPLY_ADDS;
+    if (work_of(g) < (double)BLAS_MULTIPLY_ADDS) return false;
+    return cpu->blas->named || (cpu->isa < CPU_ISA_AVX512 && cpu->blas->isa >= cpu->isa);
 }
 
 typedef struct blas_job {

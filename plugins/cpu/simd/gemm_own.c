@@ -9,45 +9,48 @@
 
 #include "gemm.h"
 
+/* X(m) for the heights m of tiles. */
+#define HEIGHTS_4(X) \
+    X(1)             \
+    X(2)             \
+    X(3)             \
+    X(4)
+#define HEIGHTS_6(X)  \
+    HEIGHTS_4(X) X(5) \
+    X(6)
+#define HEIGHTS_8(X)  \
+    HEIGHTS_6(X) X(7) \
+    X(8)
 #if defined(CPU_ISA_avx512)
 #define VECTOR_BYTES 64
 #define STRIP 8
-#define TILE_HEIGHTS(X, separator) \
-    X(1)                           \
-    separator X(2)                 \
-    separator X(3)                 \
-    separator X(4)                 \
-    separator X(5)                 \
-    separator X(6)                 \
-    separator X(7)                 \
-    separator X(8)
+#define HEIGHTS HEIGHTS_8
+#define ROW_NUMBERS 0, 1, 2, 3, 4, 5, 6, 7
+#define WIDE_STRIP 6 /* of tiles of four vectors */
 #elif defined(CPU_ISA_avx2)
 #define VECTOR_BYTES 32
 #define STRIP 4
-#define TILE_HEIGHTS(X, separator) \
-    X(1)                           \
-    separator X(2)                 \
-    separator X(3)                 \
-    separator X(4)
+#define HEIGHTS HEIGHTS_4
+#define ROW_NUMBERS 0, 1, 2, 3
 #else
 #define VECTOR_BYTES 16
 #define STRIP 4
-#define TILE_HEIGHTS(X, separator) \
-    X(1)                           \
-    separator X(2)                 \
-    separator X(3)                 \
-    separator X(4)
+#define HEIGHTS HEIGHTS_4
+#define ROW_NUMBERS 0, 1, 2, 3
 #endif
-#define COMMA ,
-#define LEAST_BLOCK 384        /* of k; the block where A is gathered */
-#define FIRST_CACHE (32 << 10) /* bytes of the first-level cache that A may take */
+#define LEAST_BLOCK CPU_GEMM_LEAST_K_BLOCK /* also the block where A is gathered */
+#define FIRST_CACHE (32 << 10)             /* bytes of the first-level cache that A may take */
 #define THIN_BLOCK 128
+#define AHEAD 8         /* rows of a panel that are asked for before they are read */
 #define TURN_COLUMNS 64 /* of a matrix that is transposed, at a time */
-/* Keeps a compiler from loading a vector once for every use. */
+/* Keep a compiler from loading a vector once for every use, and from multiplying into a register that holds a factor, as the
+ * sum would then have to be moved back. */
 #if defined(__x86_64__)
 #define IN_REGISTER(v) __asm__("" : "+v"(v))
+#define STILL_NEEDED(v) __asm__("" ::"v"(v))
 #else
 #define IN_REGISTER(v) (void)(v)
+#define STILL_NEEDED(v) (void)(v)
 #endif
 
 /* Registers made of parts of 128 bits, loaded from different places (JOIN) or all from one (SPREAD). Transpositions are
@@ -125,9 +128,20 @@ typedef double part128 __attribute__((vector_size(16), aligned(4), may_alias));
 #define HIGH(i) 2 * (i) + 1, TURN_LANES + 2 * (i) + 1
 #include "gemm_tile.inc"
 
+/* Vectors of running sums: 64-bit products would take longer than all else. */
+static void offsets(int64_t *out, int64_t n, int64_t step) {
+    enum { LANES = VECTOR_BYTES / sizeof(int64_t) };
+    typedef int64_t lanes __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(int64_t))));
+    lanes at;
+    int64_t i = 0;
+    for (int l = 0; l < LANES; ++l) at[l] = l * step;
+    for (; i + LANES <= n; i += LANES, at += LANES * step) *(lanes *)(out + i) = at;
+    for (; i < n; ++i) out[i] = i * step;
+}
+
 const cpu_gemm_isa CPU_NAME(gemm_isa) = {
-    .f32 = {VECTOR_BYTES / sizeof(float), STRIP, run_f32, run_thin_f32, run_dots_f32, pack_dots_f32, pack_f32,
+    .f32 = {VECTOR_BYTES / sizeof(float), STRIP, run_f32, run_thin_f32, run_dots_f32, pack_dots_f32, pack_f32, offsets,
             transpose_f32, dot_f32, combine_rows_f32},
-    .f64 = {VECTOR_BYTES / sizeof(double), STRIP, run_f64, run_thin_f64, run_dots_f64, pack_dots_f64, pack_f64,
+    .f64 = {VECTOR_BYTES / sizeof(double), STRIP, run_f64, run_thin_f64, run_dots_f64, pack_dots_f64, pack_f64, offsets,
             transpose_f64, dot_f64, combine_rows_f64},
 };

@@ -70,6 +70,7 @@ wick_status *cpu_blas_open(const wick_host *host, wick_registrar *registrar, con
         free(blas);
         return WICK_HOST_ERROR(host, WICK_UNAVAILABLE, "blas = %s: the library has no %s", wanted, missing);
     }
+    blas->named = strcmp(wanted, "auto") != 0;
     blas->isa = core_isa(blas);
     if (blas->set_threads) blas->set_threads(1);
     log_choice(host, registrar, blas, wanted);

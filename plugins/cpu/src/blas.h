@@ -24,6 +24,7 @@ enum { CPU_BLAS_ROW_MAJOR = 101, CPU_BLAS_NO_TRANS = 111, CPU_BLAS_TRANS = 112 }
 
 struct cpu_blas {
     void *library;
+    bool named;  /* by the user, who means it to be used */
     cpu_isa isa; /* what its kernels use; below ours, our own are faster */
 #define CPU_BLAS_MEMBER(symbol, member, type, parameters) type(*member) parameters;
     CPU_BLAS_SYMBOLS(CPU_BLAS_MEMBER)

@@ -19,6 +19,7 @@ typedef struct cpu_instance {
     cpu_pool *pool;
     const cpu_blas *blas; /* NULL: own GEMM */
     cpu_isa isa;
+    int64_t block_bytes;   /* of B, that a matrix product keeps in the second-level cache */
     int64_t stream_bytes;  /* results from this size on are stored past the caches (simd/stream.h) */
     char features[256];    /* "avx2 fma avx512f ..." */
     wick_kernel_row *rows; /* the chosen ISA's tables, joined */

@@ -14,6 +14,7 @@ typedef struct cpu_product {
     int64_t m, n, k;
     const void *a;
     const int64_t *rows, *cols;
+    bool large; /* A is a matrix with any strides, read so often that its strips are copied first; B is packed */
     const void *b;
     int64_t b_row, b_panel, panel;
     void *c;
@@ -23,9 +24,10 @@ typedef struct cpu_product {
     double alpha, beta;
 } cpu_product;
 
-/* Tiles take so much of k at a time at most; the block of B that is read again for every strip of rows has about so many
- * elements, and stays in the second-level cache. */
-enum { CPU_GEMM_K_BLOCK = 1024, CPU_GEMM_BLOCK_COUNT = CPU_GEMM_K_BLOCK * 144 };
+/* Tiles take so much of k at a time at least, where there is as much, and at most. A block of B that is read again for every
+ * strip of rows has about so many elements, and stays in the second-level cache; those of large products go by the size of
+ * that (cpu_instance.block_bytes). */
+enum { CPU_GEMM_LEAST_K_BLOCK = 384, CPU_GEMM_K_BLOCK = 1024, CPU_GEMM_BLOCK_COUNT = CPU_GEMM_K_BLOCK * 144 };
 
 /* Columns of B that share a register at most (pack_dots). */
 enum { CPU_GEMM_DOT_COLUMNS = 4 };
@@ -47,6 +49,7 @@ typedef struct cpu_gemm_type {
     /* Copies columns [n0, n1) of a k x n matrix into panels of width `panel`, filled up with zeros to whole vectors; n0 is
      * a multiple of the panel, and `out` is its place. */
     void (*pack)(void *out, const void *b, int64_t row, int64_t col, int64_t k, int64_t n0, int64_t n1, int64_t panel);
+    void (*offsets)(int64_t *out, int64_t n, int64_t step); /* out[i] = i * step */
     /* out[p * n + j] = in[j * row + p]: a transposed copy of `n` rows of `k`. */
     void (*transpose)(void *out, int64_t out_row, const void *in, int64_t in_row, int64_t n, int64_t k);
     double (*dot)(const void *x, int64_t x_stride, const void *y, int64_t y_stride, int64_t n);
@@ -60,7 +63,7 @@ typedef struct cpu_gemm_isa {
 
 extern const cpu_gemm_isa cpu_gemm_isa_base, cpu_gemm_isa_avx2, cpu_gemm_isa_avx512;
 
-/* The same for int64, by plain loops: without run_thin, run_dots, pack_dots, dot and combine_rows. */
+/* The same for int64, by plain loops: without run_thin, run_dots, pack_dots, offsets, dot and combine_rows. */
 extern const cpu_gemm_type cpu_gemm_int64;
 
 /* The functions for F32, F64 or I64 of the instance's instruction set. */
@@ -106,7 +109,8 @@ typedef struct cpu_gemm_plan {
     const cpu_gemm_type *type; /* of F32 and F64 */
     /* For tiles: */
     bool packed, by_columns; /* by_columns: threads share the columns, and each packs its own, a panel at a time */
-    int64_t panel, slice;    /* columns of a panel, of a slice of B */
+    int64_t panel;           /* columns of a panel */
+    int64_t slice, k_block;  /* columns and rows of a block of B */
     size_t offsets_bytes;
     /* For all: */
     size_t scratch_bytes;

@@ -188,19 +188,21 @@ static wick_status *thread_count(const wick_host *host, const wick_config *confi
 /* ---- from which size on results are stored past the caches: measured on AMD's Zen 4 only, elsewhere none are ---- */
 #define USUAL_LAST_CACHE (INT64_C(32) << 20)
 
-/* The last cache that the first processor shares with others. */
-static int64_t last_cache(void) {
-    FILE *file = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r");
-    char text[32] = "", *unit;
-    if (!file) return USUAL_LAST_CACHE;
+/* Of the first processor's cache of a level, `usual` where the system does not tell. */
+static int64_t cache_bytes(int level, int64_t usual) {
+    char path[64], text[32] = "", *unit;
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", level);
+    FILE *file = fopen(path, "r");
+    if (!file) return usual;
     const bool read = fgets(text, sizeof text, file) != NULL;
     fclose(file);
     const long long kib = strtoll(text, &unit, 10);
-    return read && *unit == 'K' && kib > 0 && kib < 1 << 24 ? kib << 10 : USUAL_LAST_CACHE;
+    return read && *unit == 'K' && kib > 0 && kib < 1 << 24 ? kib << 10 : usual;
 }
 
 static wick_status *stream_bytes(const wick_host *host, const wick_config *config, int64_t *out) {
-    WICK_TRY(host->config_int(config, "stream_bytes", cpu_is_amd() ? last_cache() : INT64_MAX, out));
+    WICK_TRY(
+        host->config_int(config, "stream_bytes", cpu_is_amd() ? cache_bytes(3, USUAL_LAST_CACHE) : INT64_MAX, out));
     if (*out >= 0) return NULL;
     return WICK_HOST_ERROR(host, WICK_INVALID_ARGUMENT, "stream_bytes = %lld: wanted 0 or more", (long long)*out);
 }
@@ -254,6 +256,7 @@ static wick_status *initialize(cpu_instance *cpu, const wick_config *config) {
     if (!status) status = cpu_blas_open(cpu->host, cpu->registrar, config, &cpu->blas);
     if (status) return status;
     cpu->isa = choice->isa;
+    cpu->block_bytes = 2 * cache_bytes(2, 1 << 20) / 5;
     describe_features(cpu->features, sizeof cpu->features);
     cpu->backend = (wick_backend){
         .struct_size = sizeof(wick_backend),
