@@ -1,5 +1,5 @@
 /* The matrix products: mm, bmm, addmm, baddbmm, addbmm, mv, addmv, addr, linear. One kernel reads an operator's
- * form from its row; kernels/gemm_run.c solves the products. f16 and bf16 compute in f32 and round once. */
+ * form from its row; kernels/gemm_run.c and gemm_solvers.h solve the products. f16 and bf16 compute in f32 and round once. */
 #include "gemm.h"
 #include "widen.h"
 
@@ -56,14 +56,14 @@ static wick_status *make_scratch(const wick_kernel_call *call, batch_job *job, i
 static wick_status *run_sum(const wick_kernel_call *call, batch_job *job) {
     cpu_gemm g = job->plan.g;
     if (job->batches == 0) job->plan.g.k = 0;
-    cpu_gemm_make_plan(job->cpu, &job->plan);
+    cpu_gemm_make_plan(job->cpu, &job->plan, cpu_thread_count(job->cpu));
     WICK_TRY(make_scratch(call, job, 1));
     cpu_gemm_run(job->cpu, &job->plan, job->scratch);
     if (job->batches <= 1) return NULL;
     g.s = g.c;
     g.beta = NULL;
     job->plan.g = g;
-    cpu_gemm_make_plan(job->cpu, &job->plan);
+    cpu_gemm_make_plan(job->cpu, &job->plan, cpu_thread_count(job->cpu));
     for (int64_t i = 1; i < job->batches; ++i) run_item(job, i, job->scratch);
     return NULL;
 }
@@ -75,7 +75,7 @@ static wick_status *run_batch(const wick_kernel_call *call, batch_job *job) {
     const int threads = cpu_thread_count(cpu);
     const double work = (double)g->m * (double)g->n * (double)g->k;
     const bool apart = job->batches > 1 && (work < 1e8 || job->batches >= 4 * threads);
-    cpu_gemm_make_plan(cpu, &job->plan);
+    cpu_gemm_make_plan(cpu, &job->plan, apart ? 1 : threads);
     WICK_TRY(make_scratch(call, job, apart ? threads : 1));
     if (apart)
         cpu_parallel_for(cpu, job->batches, (int64_t)(3e5 / (work + 1)) + 1, run_items, job);

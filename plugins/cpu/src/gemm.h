@@ -14,7 +14,7 @@ typedef struct cpu_product {
     int64_t m, n, k;
     const void *a;
     const int64_t *rows, *cols;
-    bool large; /* A is a matrix with any strides, read so often that its strips are copied first; B is packed */
+    bool large; /* B is packed, and neither it nor C is in the first-level cache */
     const void *b;
     int64_t b_row, b_panel, panel;
     void *c;
@@ -107,17 +107,20 @@ typedef struct cpu_gemm_plan {
     cpu_gemm_solver solver;
     cpu_gemm_factors factors;
     const cpu_gemm_type *type; /* of F32 and F64 */
+    int threads;
     /* For tiles: */
     bool packed, by_columns; /* by_columns: threads share the columns, and each packs its own, a panel at a time */
     int64_t panel;           /* columns of a panel */
     int64_t slice, k_block;  /* columns and rows of a block of B */
-    size_t offsets_bytes;
+    int64_t part_rows,
+        part_cols; /* of C, that a thread takes for itself; all of it where they share the work in another way */
+    size_t offsets_bytes, part_bytes;
     /* For all: */
     size_t scratch_bytes;
 } cpu_gemm_plan;
 
-/* plan->g is the problem; all else is filled. */
-void cpu_gemm_make_plan(const cpu_instance *cpu, cpu_gemm_plan *plan);
+/* plan->g is the problem; all else is filled. `threads`: all of the instance, or 1 for a product inside a parallel loop. */
+void cpu_gemm_make_plan(const cpu_instance *cpu, cpu_gemm_plan *plan, int threads);
 
 /* C = alpha * A B + beta * S, on all threads, or on the caller's if it is inside a parallel loop. `scratch` has the
  * plan's scratch_bytes, aligned to 64. C overlaps neither A nor B; S is C or apart from it. */

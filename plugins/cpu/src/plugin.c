@@ -256,7 +256,7 @@ static wick_status *initialize(cpu_instance *cpu, const wick_config *config) {
     if (!status) status = cpu_blas_open(cpu->host, cpu->registrar, config, &cpu->blas);
     if (status) return status;
     cpu->isa = choice->isa;
-    cpu->block_bytes = 2 * cache_bytes(2, 1 << 20) / 5;
+    cpu->block_bytes = 3 * cache_bytes(2, 1 << 20) / 10;
     describe_features(cpu->features, sizeof cpu->features);
     cpu->backend = (wick_backend){
         .struct_size = sizeof(wick_backend),
