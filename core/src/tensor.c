@@ -93,12 +93,10 @@ static wick_status *dims_reserve(tensor_impl *t, int ndim, wick_dim **sizes, wic
     return NULL;
 }
 
-/* The sizes do not lie in the tensor itself. */
+/* Sizes that geometry_check has passed, with the `numel` it found; they do not lie in the tensor itself. */
 static wick_status *geometry_store(tensor_impl *t, int ndim, const wick_dim *sizes, const wick_dim *strides,
-                                   int64_t offset) {
+                                   int64_t numel, int64_t offset) {
     wick_dim *own_sizes = NULL, *own_strides = NULL;
-    int64_t numel;
-    WICK_TRY(geometry_check(ndim, sizes, &numel, NULL));
     WICK_TRY(dims_reserve(t, ndim, &own_sizes, &own_strides));
     for (int i = 0; i < ndim; ++i) {
         own_sizes[i] = sizes[i];
@@ -121,7 +119,7 @@ wick_status *tensor_set_geometry(tensor_impl *t, int ndim, const wick_dim *sizes
     WICK_TRY(geometry_check(ndim, sizes, &numel, strides ? NULL : contiguous));
     if (ndim) memcpy(kept, sizes, sizeof *kept * (size_t)ndim);
     if (ndim && strides) memcpy(contiguous, strides, sizeof *kept * (size_t)ndim);
-    return geometry_store(t, ndim, kept, contiguous, offset);
+    return geometry_store(t, ndim, kept, contiguous, numel, offset);
 }
 
 HOT void storage_init(storage_impl *s, wick_runtime *rt, wick_device device) {
@@ -189,10 +187,10 @@ HOT bool inline_ok(context_impl *c, wick_device d, uint64_t bytes) {
 
 wick_status *tensor_new(context_impl *c, wick_dtype dtype, int ndim, const wick_dim *sizes, const wick_dim *strides,
                         wick_device device, wick_tensor **out) {
-    int64_t span;
+    int64_t numel;
     wick_dim own[WICK_MAX_DIMS];
-    WICK_TRY(geometry_check(ndim, sizes, &span, strides ? NULL : own));
-    if (strides) span = geometry_span(ndim, sizes, strides);
+    WICK_TRY(geometry_check(ndim, sizes, &numel, strides ? NULL : own));
+    const int64_t span = strides ? geometry_span(ndim, sizes, strides) : numel;
     if (span < 0 || span > (INT64_MAX >> 5)) return WICK_ERROR(WICK_INVALID_ARGUMENT, "strides reach too far");
     uint64_t bytes = (uint64_t)span * wick_dtype_bytes(dtype);
     bool small = inline_ok(c, device, bytes);
@@ -201,7 +199,7 @@ wick_status *tensor_new(context_impl *c, wick_dtype dtype, int ndim, const wick_
     storage_init(&b->storage, c->rt, device);
     tensor_init(&b->tensor, c->rt, dtype, &b->storage.pub, c->modes.inference ? WICK_TENSOR_INFERENCE : 0);
     b->tensor.in_block = 1;
-    wick_status *s = tensor_set_geometry(&b->tensor, ndim, sizes, strides, 0);
+    wick_status *s = geometry_store(&b->tensor, ndim, sizes, strides ? strides : own, numel, 0);
     if (!s && small) {
         b->storage.owns = STORAGE_INLINE;
         b->storage.pub.memory = (wick_memory){b->data, 0, bytes, b->data};
@@ -250,11 +248,13 @@ wick_status *tensor_new_like(context_impl *c, wick_dtype dtype, const wick_tenso
 
 wick_status *tensor_new_view(context_impl *c, wick_storage *storage, wick_dtype dtype, int ndim, const wick_dim *sizes,
                              const wick_dim *strides, int64_t offset, uint16_t flags, wick_tensor **out) {
+    int64_t numel;
+    wick_dim own[WICK_MAX_DIMS];
+    WICK_TRY(geometry_check(ndim, sizes, &numel, strides ? NULL : own));
     tensor_impl *t = block_take(c, sizeof *t);
     if (!t) return WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot allocate a tensor");
     tensor_init(t, c->rt, dtype, storage, flags);
-    wick_status *s =
-        strides ? geometry_store(t, ndim, sizes, strides, offset) : tensor_set_geometry(t, ndim, sizes, NULL, offset);
+    wick_status *s = geometry_store(t, ndim, sizes, strides ? strides : own, numel, offset);
     if (s) {
         block_give(c->rt, c, t, true);
         return s;

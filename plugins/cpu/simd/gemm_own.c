@@ -128,13 +128,12 @@ typedef double part128 __attribute__((vector_size(16), aligned(4), may_alias));
 #define HIGH(i) 2 * (i) + 1, TURN_LANES + 2 * (i) + 1
 #include "gemm_tile.inc"
 
-/* Vectors of running sums: 64-bit products would take longer than all else. */
 static void offsets(int64_t *out, int64_t n, int64_t step) {
     enum { LANES = VECTOR_BYTES / sizeof(int64_t) };
-    typedef int64_t lanes __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(int64_t))));
-    lanes at;
+    typedef int64_t lanes __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(int64_t)), may_alias));
+    static const int64_t numbers[] = {ROW_NUMBERS};
+    lanes at = *(const lanes *)numbers * step;
     int64_t i = 0;
-    for (int l = 0; l < LANES; ++l) at[l] = l * step;
     for (; i + LANES <= n; i += LANES, at += LANES * step) *(lanes *)(out + i) = at;
     for (; i < n; ++i) out[i] = i * step;
 }
