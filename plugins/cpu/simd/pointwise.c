@@ -91,17 +91,26 @@ static const bool light[WICK_PW_COUNT] = {
     [WICK_PW_maximum] = true, [WICK_PW_minimum] = true, [WICK_PW_same] = true, [WICK_PW_native_dropout_backward] = true,
 };
 
-#define STREAM_STRETCH 256 /* elements; with more the hardware stops reading ahead */
-
-static void run_streamed(const packed_job *job, int64_t begin, int64_t end) {
+/* Computes n elements in the first-level cache and moves them on. */
+static void stream_stretch(const packed_job *job, int64_t at, int64_t n, int64_t ahead) {
     _Alignas(64) char out[STREAM_STRETCH * sizeof(double complex)];
     const void *in[WICK_POINTWISE_OPERANDS - 1];
-    for (int64_t p = begin, n; p < end; p += n) {
-        n = end - p < STREAM_STRETCH ? end - p : STREAM_STRETCH;
-        for (int i = 0; i < job->inputs; ++i) in[i] = job->data[i + 1] + p * job->bytes[i + 1];
-        job->loop(out, in, n, job->scalars);
-        cpu_stream(job->data[0] + p * job->bytes[0], out, (size_t)(n * job->bytes[0]));
+    for (int i = 0; i < job->inputs; ++i) {
+        const int64_t bytes = job->bytes[i + 1];
+        in[i] = job->data[i + 1] + at * bytes;
+        if (ahead) cpu_prefetch((const char *)in[i] + ahead * bytes, n * bytes);
     }
+    job->loop(out, in, n, job->scalars);
+    cpu_stream(job->data[0] + at * job->bytes[0], out, (size_t)(n * job->bytes[0]));
+}
+
+static void run_streamed(const packed_job *job, int64_t begin, int64_t end) {
+    const cpu_stream_order order = cpu_stream_order_of(job->bytes[0]);
+    const int64_t turn = order.pages * order.page;
+    for (int64_t p = begin; p < end; p += turn)
+        for (int64_t i = 0; i < order.page; i += order.stretch)
+            for (int64_t at = p + i; at < end && at < p + turn; at += order.page)
+                stream_stretch(job, at, end - at < order.stretch ? end - at : order.stretch, order.ahead);
     cpu_stream_end();
 }
 

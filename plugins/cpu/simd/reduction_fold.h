@@ -23,7 +23,7 @@
     }                                                                                                                 \
     static inline void name##_rows(T *restrict a, const T *restrict x, int64_t rows, int64_t stride, int64_t width) { \
         enum { STEP = 128 / sizeof(T) };                                                                              \
-        const bool ask = cpu_prefetches_folds();                                                                      \
+        const bool ask = cpu_prefetches_rows();                                                                       \
         int64_t r = 0;                                                                                                \
         for (; r + 4 <= rows; r += 4, x += 4 * stride) {                                                              \
             const T *next = x + 4 * stride;                                                                           \
@@ -43,13 +43,12 @@
     static void name##_reduce(void *acc, const void *x, int64_t n) {                                                  \
         enum { LANES = LANE_BYTES / sizeof(T) };                                                                      \
         const T *p = x;                                                                                               \
-        const bool ask = cpu_prefetches_folds();                                                                      \
         T total = *(T *)acc;                                                                                          \
         if (n >= LANES) {                                                                                             \
             T a[LANES];                                                                                               \
             memcpy(a, p, sizeof a);                                                                                   \
             for (int64_t i = LANES; i + LANES <= n; i += LANES) {                                                     \
-                if (ask) cpu_prefetch((const char *)(p + i) + AHEAD_BYTES, LANE_BYTES);                               \
+                cpu_prefetch((const char *)(p + i) + AHEAD_BYTES, LANE_BYTES);                                        \
                 for (int j = 0; j < LANES; ++j) a[j] = COMBINE(a[j], p[i + j]);                                       \
             }                                                                                                         \
             REDUCE_LANES(a, LANES, COMBINE);                                                                          \

@@ -5,6 +5,7 @@
 #define WICK_CPU_STREAM_H
 
 #include <cpu.h>
+#include <prefetch.h>
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -12,10 +13,24 @@
 
 #define CPU_STREAM_LINE 64
 
-/* Is it worth while for a result of so many bytes? One thread that computes much for each element (not `light`) is better
- * off with stores that wait in the caches while it computes. */
+/* Is it worth while for a result of so many bytes? On AMD's processors one thread that computes much for each element (not
+ * `light`) is better off with stores that wait in the caches while it computes. */
 static inline bool cpu_streams(const cpu_instance *cpu, int64_t bytes, bool light) {
-    return bytes >= cpu->stream_bytes && (light || cpu_thread_count(cpu) > 1);
+    return bytes >= cpu->stream_bytes && (light || cpu_thread_count(cpu) > 1 || !cpu_is_amd());
+}
+
+/* In which order a loop walks: a stretch of each of some pages in turn, until they are done, asking for the next ones. Intel's
+ * processors read faster from several pages at a time; in AMD's the hardware reads ahead along one. Elements. */
+typedef struct cpu_stream_order {
+    int64_t pages, page, stretch, ahead;
+} cpu_stream_order;
+
+#define STREAM_STRETCH 256 /* the longest stretch; with more AMD's hardware stops reading ahead */
+
+static inline cpu_stream_order cpu_stream_order_of(int64_t element_bytes) {
+    const int64_t page = 4096 / element_bytes;
+    if (cpu_is_amd()) return (cpu_stream_order){1, page, STREAM_STRETCH < page ? STREAM_STRETCH : page, 0};
+    return (cpu_stream_order){4, page, 128, 4 * page};
 }
 
 /* Copies `bytes` to where lines of memory begin or not; a line that is not whole goes through the caches. */

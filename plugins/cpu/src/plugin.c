@@ -185,8 +185,9 @@ static wick_status *thread_count(const wick_host *host, const wick_config *confi
     return NULL;
 }
 
-/* ---- from which size on results are stored past the caches: measured on AMD's Zen 4 only, elsewhere none are ---- */
-#define USUAL_LAST_CACHE (INT64_C(32) << 20)
+/* ---- caches ---- */
+/* So much of a last cache is taken to be this process's: larger ones are shared by many processors. */
+#define MOST_LAST_CACHE (INT64_C(32) << 20)
 
 /* Of the first processor's cache of a level, `usual` where the system does not tell. */
 static int64_t cache_bytes(int level, int64_t usual) {
@@ -200,9 +201,14 @@ static int64_t cache_bytes(int level, int64_t usual) {
     return read && *unit == 'K' && kib > 0 && kib < 1 << 24 ? kib << 10 : usual;
 }
 
+/* From which size on results are stored past the caches. */
 static wick_status *stream_bytes(const wick_host *host, const wick_config *config, int64_t *out) {
-    WICK_TRY(
-        host->config_int(config, "stream_bytes", cpu_is_amd() ? cache_bytes(3, USUAL_LAST_CACHE) : INT64_MAX, out));
+    int64_t usual = INT64_MAX; /* simd/stream.h is for x86 */
+#ifdef CPU_HAVE_X86
+    usual = cache_bytes(3, MOST_LAST_CACHE);
+    if (usual > MOST_LAST_CACHE) usual = MOST_LAST_CACHE;
+#endif
+    WICK_TRY(host->config_int(config, "stream_bytes", usual, out));
     if (*out >= 0) return NULL;
     return WICK_HOST_ERROR(host, WICK_INVALID_ARGUMENT, "stream_bytes = %lld: wanted 0 or more", (long long)*out);
 }

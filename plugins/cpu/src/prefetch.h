@@ -17,8 +17,9 @@ static inline bool cpu_is_amd(void) {
 
 /* For memory that is read in its order. */
 static inline bool cpu_prefetches_lines(void) { return !cpu_is_amd(); }
-/* For sums and maxima, which read so fast that they come before the hardware, or several rows side by side. */
-static inline bool cpu_prefetches_folds(void) { return cpu_is_amd(); }
+/* For sums and maxima of several rows side by side. Along one row, which they read faster than the hardware reads ahead, they
+ * ask on every processor. */
+static inline bool cpu_prefetches_rows(void) { return cpu_is_amd(); }
 
 /* Asks for `bytes` from `from` on; they need not be mapped. */
 static inline void cpu_prefetch(const void *from, int64_t bytes) {
