@@ -259,12 +259,15 @@ def main():
         return
     print(json.dumps({"name": "PyTorch " + torch.__version__.split("+")[0]}), flush=True)
     for line in sys.stdin:
+        value = None
         try:
-            print(json.dumps({"value": answer(line)}), flush=True)
+            value = answer(line)
         except Exception as error:
             print(f"torch_peer: {line.strip()}: {error}", file=sys.stderr)
-            print(json.dumps({"value": None}), flush=True)
-        gc.collect()  # a loop and the names in it hold each other, and hundreds of MiB
+        # A loop and the names in it hold each other, and hundreds of MiB. Not after the answer: the next contender's time runs
+        # from there on.
+        gc.collect()
+        print(json.dumps({"value": value}), flush=True)
 
 
 main()
