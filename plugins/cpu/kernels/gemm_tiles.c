@@ -164,7 +164,8 @@ static void pack_block(cpu_instance *cpu, tile_job *job) {
 static void run_tile_block(cpu_instance *cpu, tile_job *job) {
     if (job->plan->by_columns) {
         const int64_t panels = divide_up(job->product.n, job->plan->panel);
-        cpu_parallel_for(cpu, panels, grain_of(work_of(job->g), panels), run_columns, job);
+        const int64_t grain = job->plan->threads == 1 ? panels : grain_of(work_of(job->g), panels);
+        cpu_parallel_for(cpu, panels, grain, run_columns, job);
         return;
     }
     if (job->plan->packed) pack_block(cpu, job);
