@@ -128,6 +128,7 @@ typedef double part128 __attribute__((vector_size(16), aligned(4), may_alias));
 #define HIGH(i) 2 * (i) + 1, TURN_LANES + 2 * (i) + 1
 #include "gemm_tile.inc"
 
+/* Of int64, whatever T is. */
 static void offsets(int64_t *out, int64_t n, int64_t step) {
     enum { LANES = VECTOR_BYTES / sizeof(int64_t) };
     typedef int64_t lanes __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(int64_t)), may_alias));

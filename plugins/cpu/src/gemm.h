@@ -107,13 +107,12 @@ typedef struct cpu_gemm_plan {
     cpu_gemm_solver solver;
     cpu_gemm_factors factors;
     const cpu_gemm_type *type; /* of F32 and F64 */
-    int threads;
+    int threads;               /* that may work on it */
     /* For tiles: */
-    bool packed, by_columns; /* by_columns: threads share the columns, and each packs its own, a panel at a time */
-    int64_t panel;           /* columns of a panel */
-    int64_t slice, k_block;  /* columns and rows of a block of B */
-    int64_t part_rows,
-        part_cols; /* of C, that a thread takes for itself; all of it where they share the work in another way */
+    bool packed, by_columns;      /* by_columns: threads share the columns, and each packs its own, a panel at a time */
+    int64_t panel;                /* columns of a panel */
+    int64_t slice, k_block;       /* columns and rows of a block of B */
+    int64_t part_rows, part_cols; /* of C, that a thread takes for itself; all where they share in another way */
     size_t offsets_bytes, part_bytes;
     /* For all: */
     size_t scratch_bytes;
