@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lock.h"
+
 /* Size classes: eight steps per doubling, so at most an eighth of a block is slack. */
 #define MIN_BYTES 512
 #define LOG2_STEPS 3
@@ -44,7 +46,7 @@ struct memory_cache {
     wick_runtime *rt;
     const device_type *type;
     int index;
-    pthread_mutex_t lock;
+    short_lock lock;
     uint64_t used, peak, cached;
     uint64_t clock; /* counts blocks that are handed out and that come back */
     pending_block *pending;
@@ -70,7 +72,6 @@ memory_cache *memory_cache_create(wick_runtime *rt, const device_type *type, int
     cache->rt = rt;
     cache->type = type;
     cache->index = index;
-    pthread_mutex_init(&cache->lock, NULL);
     return cache;
 }
 
@@ -88,7 +89,6 @@ void memory_cache_destroy(memory_cache *cache) {
         next = p->next;
         pool_end(cache, p);
     }
-    pthread_mutex_destroy(&cache->lock);
     rt_free(cache->rt, cache);
 }
 
@@ -186,15 +186,15 @@ static bool take_oldest(memory_cache *cache, wick_memory *out) {
 /* A block that was in use makes room for itself: what lies unused must not keep it out of the cache for ever. */
 static void block_return(memory_cache *cache, wick_stream *stream, wick_memory *memory) {
     wick_memory old;
-    pthread_mutex_lock(&cache->lock);
+    lock_take(&cache->lock);
     cache->used -= memory->bytes;
     while (!has_room(cache, memory) && take_oldest(cache, &old)) {
-        pthread_mutex_unlock(&cache->lock);
+        lock_give(&cache->lock);
         raw_free(cache, &old);
-        pthread_mutex_lock(&cache->lock);
+        lock_take(&cache->lock);
     }
     bool keep = has_room(cache, memory) && put(cache, pool_of(cache, stream), memory);
-    pthread_mutex_unlock(&cache->lock);
+    lock_give(&cache->lock);
     if (!keep) raw_free(cache, memory);
     wick_stream_release(stream);
 }
@@ -220,12 +220,12 @@ static void pending_unlink(pending_block *p) {
 
 /* Puts a block back that was asked about. Returns the next one, claimed. */
 static pending_block *pending_settle(memory_cache *cache, pending_block *p, bool passed) {
-    pthread_mutex_lock(&cache->lock);
+    lock_take(&cache->lock);
     pending_block *next = pending_claim(p->next);
     p->busy = false;
     if (passed) pending_unlink(p);
     bool keep = passed && has_room(cache, &p->memory) && put(cache, pool_of(cache, p->stream), &p->memory);
-    pthread_mutex_unlock(&cache->lock);
+    lock_give(&cache->lock);
     if (passed && !keep) raw_free(cache, &p->memory);
     if (passed) rt_free(cache->rt, p);
     return next;
@@ -233,9 +233,9 @@ static pending_block *pending_settle(memory_cache *cache, pending_block *p, bool
 
 /* The plugin is asked without the lock: others may allocate meanwhile. */
 static void pending_collect(memory_cache *cache, bool wait) {
-    pthread_mutex_lock(&cache->lock);
+    lock_take(&cache->lock);
     pending_block *p = pending_claim(cache->pending);
-    pthread_mutex_unlock(&cache->lock);
+    lock_give(&cache->lock);
     while (p) p = pending_settle(cache, p, block_passed(cache, p, wait));
 }
 
@@ -277,15 +277,15 @@ static void free_after_uses(memory_cache *cache, wick_stream *stream, stream_use
     }
     p->memory = *memory;
     p->stream = stream;
-    pthread_mutex_lock(&cache->lock);
+    lock_take(&cache->lock);
     cache->used -= memory->bytes;
     pending_link(cache, p);
-    pthread_mutex_unlock(&cache->lock);
+    lock_give(&cache->lock);
     wick_stream_release(stream);
 }
 
 wick_status *memory_note_use(memory_cache *cache, stream_use **uses, wick_device device, wick_stream *stream) {
-    pthread_mutex_lock(&cache->lock);
+    lock_take(&cache->lock);
     stream_use *u = *uses;
     while (u && !(u->stream == stream && wick_device_equal(u->device, device))) u = u->next;
     bool known = u != NULL;
@@ -293,7 +293,7 @@ wick_status *memory_note_use(memory_cache *cache, stream_use **uses, wick_device
         *u = (stream_use){*uses, device, wick_stream_retain(stream)};
         *uses = u;
     }
-    pthread_mutex_unlock(&cache->lock);
+    lock_give(&cache->lock);
     return u ? NULL : WICK_ERROR(WICK_OUT_OF_MEMORY, "cannot note that a stream uses a tensor");
 }
 
@@ -324,10 +324,10 @@ static wick_status *out_of_memory(const memory_cache *cache, wick_status *s, uin
 
 bool memory_has(memory_cache *cache, wick_stream *stream, uint64_t bytes) {
     uint64_t rounded;
-    pthread_mutex_lock(&cache->lock);
+    lock_take(&cache->lock);
     const stream_pool *pool = pool_find(cache, stream);
     bool found = pool && pool->bins[class_of(bytes, &rounded)].count;
-    pthread_mutex_unlock(&cache->lock);
+    lock_give(&cache->lock);
     return found;
 }
 
@@ -338,12 +338,12 @@ wick_status *memory_allocate(memory_cache *cache, wick_stream *stream, uint64_t 
                           (unsigned long long)bytes);
     int k = class_of(bytes, &rounded);
     if (__atomic_load_n(&cache->pending, __ATOMIC_RELAXED)) pending_collect(cache, false);
-    pthread_mutex_lock(&cache->lock);
+    lock_take(&cache->lock);
     stream_pool *pool = pool_find(cache, stream);
     bool found = pool && take(cache, &pool->bins[k], out);
     if (found) pool->bins[k].used_at = ++cache->clock;
     if (found) account(cache, out->bytes);
-    pthread_mutex_unlock(&cache->lock);
+    lock_give(&cache->lock);
     if (found) return NULL;
 
     wick_status *s = raw_allocate(cache, rounded, out);
@@ -355,10 +355,10 @@ wick_status *memory_allocate(memory_cache *cache, wick_stream *stream, uint64_t 
     }
     if (wick_status_code(s) == WICK_OUT_OF_MEMORY) return out_of_memory(cache, s, bytes);
     if (s) return s;
-    pthread_mutex_lock(&cache->lock);
+    lock_take(&cache->lock);
     out->bytes = rounded;
     account(cache, rounded);
-    pthread_mutex_unlock(&cache->lock);
+    lock_give(&cache->lock);
     return NULL;
 }
 
@@ -372,10 +372,10 @@ void memory_free(memory_cache *cache, wick_stream *stream, stream_use *uses, wic
 /* One free block of any pool. */
 static bool take_any(memory_cache *cache, wick_memory *out) {
     bool found = false;
-    pthread_mutex_lock(&cache->lock);
+    lock_take(&cache->lock);
     for (stream_pool *p = &cache->pool; p && !found; p = p->next)
         for (int i = 0; i < CLASSES && !found; ++i) found = take(cache, &p->bins[i], out);
-    pthread_mutex_unlock(&cache->lock);
+    lock_give(&cache->lock);
     return found;
 }
 
@@ -386,7 +386,7 @@ void memory_trim(memory_cache *cache) {
 }
 
 void memory_forget_stream(memory_cache *cache, wick_stream *stream) {
-    pthread_mutex_lock(&cache->lock);
+    lock_take(&cache->lock);
     stream_pool *gone = NULL;
     for (stream_pool **p = &cache->pool.next; *p; p = &(*p)->next) {
         if ((*p)->stream != stream) continue;
@@ -396,15 +396,15 @@ void memory_forget_stream(memory_cache *cache, wick_stream *stream) {
     }
     for (pending_block *p = cache->pending; p; p = p->next)
         if (p->stream == stream) p->stream = NULL;
-    pthread_mutex_unlock(&cache->lock);
+    lock_give(&cache->lock);
     if (!gone) return;
     for (int i = 0; i < CLASSES; ++i) {
         bin *b = &gone->bins[i];
         for (size_t n = 0; n < b->count; ++n) {
-            pthread_mutex_lock(&cache->lock);
+            lock_take(&cache->lock);
             cache->cached -= b->blocks[n].bytes;
             bool kept = put(cache, &cache->pool, &b->blocks[n]);
-            pthread_mutex_unlock(&cache->lock);
+            lock_give(&cache->lock);
             if (!kept) raw_free(cache, &b->blocks[n]);
         }
     }
@@ -419,11 +419,11 @@ static int by_address(const void *a, const void *b) {
 
 void memory_sort(memory_cache *cache) {
     pending_collect(cache, true);
-    pthread_mutex_lock(&cache->lock);
+    lock_take(&cache->lock);
     for (stream_pool *p = &cache->pool; p; p = p->next)
         for (int i = 0; i < CLASSES; ++i)
             if (p->bins[i].count > 1) qsort(p->bins[i].blocks, p->bins[i].count, sizeof(wick_memory), by_address);
-    pthread_mutex_unlock(&cache->lock);
+    lock_give(&cache->lock);
 }
 
 /* ---- statistics ---- */
@@ -436,9 +436,9 @@ void wick_memory_stats(wick_runtime *rt, wick_device device, uint64_t *used, uin
     memory_cache *cache = cache_of(rt, device);
     uint64_t figures[3] = {0, 0, 0};
     if (cache) {
-        pthread_mutex_lock(&cache->lock);
+        lock_take(&cache->lock);
         figures[0] = cache->used, figures[1] = cache->peak, figures[2] = cache->cached;
-        pthread_mutex_unlock(&cache->lock);
+        lock_give(&cache->lock);
     }
     if (used) *used = figures[0];
     if (peak) *peak = figures[1];
@@ -448,9 +448,9 @@ void wick_memory_stats(wick_runtime *rt, wick_device device, uint64_t *used, uin
 void wick_memory_reset_peak(wick_runtime *rt, wick_device device) {
     memory_cache *cache = cache_of(rt, device);
     if (!cache) return;
-    pthread_mutex_lock(&cache->lock);
+    lock_take(&cache->lock);
     cache->peak = cache->used;
-    pthread_mutex_unlock(&cache->lock);
+    lock_give(&cache->lock);
 }
 
 void wick_memory_trim(wick_runtime *rt, wick_device device) {

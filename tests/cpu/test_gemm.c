@@ -85,9 +85,20 @@ static void test_tiles(void **state) {
     check_all(sizes, COUNT(sizes), 1);
 }
 
+/* Products without preparation: strips of every height, alone and with lower ones behind, and panels of every width. */
+static void test_small(void **state) {
+    wick_dim sizes[13 * 5][3];
+    size_t count = 0;
+    for (wick_dim m = 1; m <= 13; ++m)
+        for (wick_dim vectors = 1; vectors <= 5; ++vectors, ++count)
+            sizes[count][0] = m, sizes[count][1] = 16 * vectors, sizes[count][2] = 3 + m;
+    check_all(sizes, count, 1);
+}
+
 /* Large enough to be shared: by rows, by columns of a packed B, a low and a narrow matrix. */
 static void test_threads(void **state) {
-    static const wick_dim sizes[][3] = {{64, 128, 64}, {61, 130, 67}, {200, 40, 50}, {8, 700, 70}, {900, 12, 64}};
+    static const wick_dim sizes[][3] = {{64, 128, 64}, {61, 130, 67}, {64, 64, 64}, {70, 64, 50},
+                                        {200, 40, 50}, {8, 700, 70},  {900, 12, 64}};
     check_all(sizes, COUNT(sizes), 2);
     check_all(sizes, COUNT(sizes), 3);
 }
@@ -134,8 +145,9 @@ static void test_named_blas(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_few_columns), cmocka_unit_test(test_tiles),       cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_blocks),      cmocka_unit_test(test_small_batch), cmocka_unit_test(test_named_blas),
+        cmocka_unit_test(test_few_columns), cmocka_unit_test(test_tiles),  cmocka_unit_test(test_small),
+        cmocka_unit_test(test_threads),     cmocka_unit_test(test_blocks), cmocka_unit_test(test_small_batch),
+        cmocka_unit_test(test_named_blas),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

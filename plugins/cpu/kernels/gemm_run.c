@@ -79,9 +79,11 @@ static void choose_form(const cpu_instance *cpu, cpu_gemm_plan *plan) {
     if (x->m == 1) x->a.row = x->k, x->c.row = x->n;
     if (x->k == 1) x->a.col = 1, x->b.row = x->n;
     plan->solver = solver_of(cpu, x);
-    if (plan->solver != CPU_GEMM_TILES || !is_narrow(cpu, x)) return;
-    transpose_plan(plan);
-    plan->solver = solver_of(cpu, x);
+    if (plan->solver == CPU_GEMM_TILES && is_narrow(cpu, x)) {
+        transpose_plan(plan);
+        plan->solver = solver_of(cpu, x);
+    }
+    if (plan->solver == CPU_GEMM_TILES && cpu_gemm_suits_small(plan)) plan->solver = CPU_GEMM_SMALL;
 }
 
 void cpu_gemm_make_plan(const cpu_instance *cpu, cpu_gemm_plan *plan, int threads) {
@@ -103,7 +105,7 @@ void cpu_gemm_run(cpu_instance *cpu, const cpu_gemm_plan *plan, void *scratch) {
     static void (*const solvers[])(cpu_instance *, const cpu_gemm_plan *, void *) = {
         [CPU_GEMM_LOOPS] = run_loops,          [CPU_GEMM_VECTOR] = cpu_gemm_run_vector,
         [CPU_GEMM_BLAS] = cpu_gemm_run_blas,   [CPU_GEMM_DOTS] = cpu_gemm_run_dots,
-        [CPU_GEMM_TILES] = cpu_gemm_run_tiles,
+        [CPU_GEMM_SMALL] = cpu_gemm_run_small, [CPU_GEMM_TILES] = cpu_gemm_run_tiles,
     };
     if (plan->g.m == 0 || plan->g.n == 0) return;
     solvers[plan->solver](cpu, plan, scratch);

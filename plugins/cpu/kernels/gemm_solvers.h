@@ -17,6 +17,16 @@ static inline double work_of(const cpu_gemm *g) { return (double)g->m * (double)
 /* Can our own kernels compute it? */
 static inline bool is_own_type(wick_dtype dtype) { return dtype == WICK_F32 || dtype == WICK_F64; }
 
+/* Of `tasks` tasks, as many as are worth a thread. */
+static inline int64_t grain_of(double work, int64_t tasks) {
+    return (int64_t)(GRAIN_MULTIPLY_ADDS * (double)tasks / (work + 1)) + 1;
+}
+
+/* Makes element (row, col) the first one. */
+static inline void cpu_matrix_move(cpu_matrix *x, int64_t row, int64_t col, size_t bytes) {
+    x->data = (char *)x->data + (size_t)(row * x->row + col * x->col) * bytes;
+}
+
 /* The parts of rows of an m x n result that make one for each thread, together with those of columns, as square as can be:
  * a divisor of `threads`. */
 static inline int row_parts_of(int64_t m, int64_t n, int threads) {
@@ -35,6 +45,10 @@ void cpu_gemm_run_vector(cpu_instance *cpu, const cpu_gemm_plan *plan, void *scr
 bool cpu_gemm_suits_dots(const cpu_instance *cpu, const cpu_gemm *g);
 size_t cpu_gemm_dots_bytes(const cpu_gemm *g);
 void cpu_gemm_run_dots(cpu_instance *cpu, const cpu_gemm_plan *plan, void *scratch);
+
+/* Our own register tiles without preparation (gemm_small.c). */
+bool cpu_gemm_suits_small(const cpu_gemm_plan *plan);
+void cpu_gemm_run_small(cpu_instance *cpu, const cpu_gemm_plan *plan, void *scratch);
 
 /* Our own register tiles (gemm_tiles.c). */
 void cpu_gemm_plan_tiles(const cpu_instance *cpu, cpu_gemm_plan *plan);

@@ -109,11 +109,6 @@ static void run_blocks(void *user, int64_t begin, int64_t end, int worker) {
     }
 }
 
-/* Of `tasks` tasks, as many as are worth a thread. */
-static int64_t grain_of(double work, int64_t tasks) {
-    return (int64_t)(GRAIN_MULTIPLY_ADDS * (double)tasks / (work + 1)) + 1;
-}
-
 /* Blocks of C: columns so that B's part stays cached, rows so that every thread gets several blocks. */
 static void run_product(cpu_instance *cpu, tile_job *job) {
     const cpu_product *p = &job->product;
@@ -205,10 +200,6 @@ typedef struct parts_job {
     int64_t col_parts;
 } parts_job;
 
-static void move_to(cpu_matrix *x, int64_t row, int64_t col, size_t bytes) {
-    x->data = (char *)x->data + (size_t)(row * x->row + col * x->col) * bytes;
-}
-
 static void run_parts(void *user, int64_t begin, int64_t end, int worker) {
     const parts_job *job = user;
     for (int64_t t = begin; t < end; ++t) {
@@ -217,10 +208,10 @@ static void run_parts(void *user, int64_t begin, int64_t end, int worker) {
         const int64_t i = t / job->col_parts * part.part_rows, j = t % job->col_parts * part.part_cols;
         const size_t bytes = wick_dtype_bytes(g->dtype);
         g->m = at_most(g->m - i, part.part_rows), g->n = at_most(g->n - j, part.part_cols);
-        move_to(&g->a, i, 0, bytes);
-        move_to(&g->b, 0, j, bytes);
-        move_to(&g->c, i, j, bytes);
-        if (g->s.data) move_to(&g->s, i, j, bytes);
+        cpu_matrix_move(&g->a, i, 0, bytes);
+        cpu_matrix_move(&g->b, 0, j, bytes);
+        cpu_matrix_move(&g->c, i, j, bytes);
+        if (g->s.data) cpu_matrix_move(&g->s, i, j, bytes);
         run_part(job->cpu, &part, job->scratch + (size_t)worker * part.part_bytes);
     }
 }

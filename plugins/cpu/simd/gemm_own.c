@@ -43,14 +43,16 @@
 #define THIN_BLOCK 128
 #define AHEAD 8         /* rows of a panel that are asked for before they are read */
 #define TURN_COLUMNS 64 /* of a matrix that is transposed, at a time */
-/* Keep a compiler from loading a vector once for every use, and from multiplying into a register that holds a factor, as the
- * sum would then have to be moved back. */
+/* Keep a compiler from loading a vector once for every use; from multiplying into a register that holds a factor, as the sum
+ * would then have to be moved back; and from keeping what follows from an address in registers that a loop needs. */
 #if defined(__x86_64__)
 #define IN_REGISTER(v) __asm__("" : "+v"(v))
 #define STILL_NEEDED(v) __asm__("" ::"v"(v))
+#define COMPUTE_AGAIN(address) __asm__("" : "+r"(address))
 #else
 #define IN_REGISTER(v) (void)(v)
 #define STILL_NEEDED(v) (void)(v)
+#define COMPUTE_AGAIN(address) (void)(address)
 #endif
 
 /* Registers made of parts of 128 bits, loaded from different places (JOIN) or all from one (SPREAD). Transpositions are
@@ -140,8 +142,8 @@ static void offsets(int64_t *out, int64_t n, int64_t step) {
 }
 
 const cpu_gemm_isa CPU_NAME(gemm_isa) = {
-    .f32 = {VECTOR_BYTES / sizeof(float), STRIP, run_f32, run_thin_f32, run_dots_f32, pack_dots_f32, pack_f32, offsets,
-            transpose_f32, dot_f32, combine_rows_f32},
-    .f64 = {VECTOR_BYTES / sizeof(double), STRIP, run_f64, run_thin_f64, run_dots_f64, pack_dots_f64, pack_f64, offsets,
-            transpose_f64, dot_f64, combine_rows_f64},
+    .f32 = {VECTOR_BYTES / sizeof(float), STRIP, run_f32, run_small_f32, run_thin_f32, run_dots_f32, pack_dots_f32,
+            pack_f32, offsets, transpose_f32, dot_f32, combine_rows_f32},
+    .f64 = {VECTOR_BYTES / sizeof(double), STRIP, run_f64, run_small_f64, run_thin_f64, run_dots_f64, pack_dots_f64,
+            pack_f64, offsets, transpose_f64, dot_f64, combine_rows_f64},
 };

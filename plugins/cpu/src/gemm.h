@@ -5,6 +5,19 @@
 
 #include "cpu.h"
 
+/* ---- problems: what kernels solve ---- */
+typedef struct cpu_matrix {
+    void *data;       /* element (0, 0) */
+    int64_t row, col; /* strides in elements */
+} cpu_matrix;
+
+typedef struct cpu_gemm {
+    wick_dtype dtype; /* F32 F64 C64 C128, or an integer dtype */
+    int64_t m, n, k;
+    cpu_matrix a, b, c, s;
+    const wick_value *alpha, *beta; /* NULL: 1; beta 0: s is not read */
+} cpu_gemm;
+
 /* ---- tiles: what simd/gemm_own.c offers for f32 and f64 ---- */
 /* C = alpha * A B + beta * S. A's element (i, p) is a[rows[i] + cols[p]]: a matrix with any strides, or the
  * patches of an image. B lies in panels of `panel` columns: element (p, j) is b[j / panel * b_panel + p * b_row +
@@ -38,10 +51,13 @@ typedef struct cpu_gemm_type {
     int64_t strip;  /* rows of a register tile */
     /* Computes the part [m0, m1) x [n0, n1); n0 is a multiple of the panel. */
     void (*run)(const cpu_product *p, int64_t m0, int64_t m1, int64_t n0, int64_t n1);
-    /* The same for the rows [m0, m1) and all columns, for very few columns: it is vectorized along the rows of A, which
+    /* C = A B on one thread for n of whole vectors, where the rows of B and of C are contiguous, and k > 0: for products so
+     * small that the tables of a cpu_product would show. */
+    void (*run_small)(const cpu_gemm *g, int64_t panel);
+    /* What `run` does for the rows [m0, m1) and all columns, for very few columns: it is vectorized along the rows of A, which
      * come in runs of `length` that are evenly spaced (the pixels of an image row). */
     void (*run_thin)(const cpu_product *p, int64_t m0, int64_t m1, int64_t length);
-    /* The same for at most `vector` columns and a k of whole vectors, where the rows of A are contiguous, a_row apart, and
+    /* Likewise for at most `vector` columns and a k of whole vectors, where the rows of A are contiguous, a_row apart, and
      * B is what pack_dots made of it: every element of C is a dot product. p's rows, cols and panels are not read. */
     void (*run_dots)(const cpu_product *p, int64_t a_row, int64_t m0, int64_t m1);
     /* Of a B with contiguous columns; `out` has room for n columns, rounded up to a multiple of CPU_GEMM_DOT_COLUMNS. */
@@ -63,7 +79,7 @@ typedef struct cpu_gemm_isa {
 
 extern const cpu_gemm_isa cpu_gemm_isa_base, cpu_gemm_isa_avx2, cpu_gemm_isa_avx512;
 
-/* The same for int64, by plain loops: without run_thin, run_dots, pack_dots, offsets, dot and combine_rows. */
+/* The same for int64, by plain loops: without run_small, run_thin, run_dots, pack_dots, offsets, dot and combine_rows. */
 extern const cpu_gemm_type cpu_gemm_int64;
 
 /* The functions for F32, F64 or I64 of the instance's instruction set. */
@@ -73,26 +89,15 @@ int64_t cpu_gemm_panel(const cpu_gemm_type *type, int64_t n);
 /* Elements that a packed k x n matrix takes. */
 int64_t cpu_gemm_packed_count(const cpu_gemm_type *type, int64_t k, int64_t n);
 
-/* ---- problems: what kernels solve ---- */
-typedef struct cpu_matrix {
-    void *data;       /* element (0, 0) */
-    int64_t row, col; /* strides in elements */
-} cpu_matrix;
-
-typedef struct cpu_gemm {
-    wick_dtype dtype; /* F32 F64 C64 C128, or an integer dtype */
-    int64_t m, n, k;
-    cpu_matrix a, b, c, s;
-    const wick_value *alpha, *beta; /* NULL: 1; beta 0: s is not read */
-} cpu_gemm;
-
+/* ---- solutions ---- */
 /* What solves a problem. */
 typedef enum cpu_gemm_solver {
     CPU_GEMM_LOOPS,  /* plain loops */
     CPU_GEMM_VECTOR, /* a matrix times a vector */
     CPU_GEMM_BLAS,
-    CPU_GEMM_DOTS, /* dot products */
-    CPU_GEMM_TILES /* our own register tiles */
+    CPU_GEMM_DOTS,  /* dot products */
+    CPU_GEMM_SMALL, /* our own register tiles, of operands that are in the first-level cache and need no preparation */
+    CPU_GEMM_TILES  /* our own register tiles */
 } cpu_gemm_solver;
 
 typedef struct cpu_gemm_factors {
