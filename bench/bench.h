@@ -54,6 +54,14 @@ typedef struct bench_entry {
 void bench_race(bench_entry *entries, int count);
 /* Batches of about so many ns from here on (200,000): those that end by waiting for a device want to be longer. */
 void bench_batches(double ns);
+/* A contender's turn: batches for so long, but five at least. */
+typedef struct bench_turn {
+    double best, end; /* ns */
+    int batches;
+} bench_turn;
+bench_turn bench_turn_start(double seconds);
+/* After every batch. */
+bool bench_turn_goes_on(bench_turn *turn);
 /* The best time of one repetition over batches that take `seconds` together. */
 double bench_time(bench_run run, void *user, double seconds);
 /* Three malloc+free pairs: the unit that tells how fast the machine is just now. */

@@ -58,19 +58,19 @@ static double time_copies(copy_fn fn, const bench_copy *copy, double seconds) {
     job j = {.fn = fn, .copy = copy};
     pthread_t thread;
     long meetings = 0;
-    double best = INFINITY, end = bench_now_ns() + seconds * 1e9;
+    bench_turn turn = bench_turn_start(seconds);
     if (copy->threads > 1 && pthread_create(&thread, NULL, second_thread, &j)) bench_die("cannot start a thread");
     do {
         meet(&j, &meetings);
         double start = bench_now_ns();
         copy_part(&j, 0);
         meet(&j, &meetings);
-        best = fmin(best, bench_now_ns() - start);
-    } while (bench_now_ns() < end);
+        turn.best = fmin(turn.best, bench_now_ns() - start);
+    } while (bench_turn_goes_on(&turn));
     atomic_store(&j.done, true);
     meet(&j, &meetings);
     if (copy->threads > 1) pthread_join(thread, NULL);
-    return best;
+    return turn.best;
 }
 
 double bench_copy_loop(void *user, double seconds) { return time_copies(copy_loop, user, seconds); }

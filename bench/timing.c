@@ -5,6 +5,7 @@
 #include "options.h"
 
 #define ROUNDS 6
+#define LEAST_BATCHES 5 /* in each, however long they are */
 
 static double batch_length = 200e3;
 
@@ -22,6 +23,10 @@ static double batch_ns(bench_run run, void *user, int64_t n) {
     return bench_now_ns() - start;
 }
 
+bench_turn bench_turn_start(double seconds) { return (bench_turn){INFINITY, bench_now_ns() + seconds * 1e9, 0}; }
+
+bool bench_turn_goes_on(bench_turn *turn) { return ++turn->batches < LEAST_BATCHES || bench_now_ns() < turn->end; }
+
 /* Repetitions that take about batch_length. The faster of two trials counts: a first one pays for cold caches, and taken for
  * what the work costs it would make batches so short that reading the clock shows. */
 static int64_t batch_size(bench_run run, void *user) {
@@ -35,12 +40,10 @@ static int64_t batch_size(bench_run run, void *user) {
 
 double bench_time(bench_run run, void *user, double seconds) {
     int64_t n = batch_size(run, user);
-    double best = INFINITY, end = bench_now_ns() + seconds * 1e9;
-    do {
-        double ns = batch_ns(run, user, n) / (double)n;
-        if (ns < best) best = ns;
-    } while (bench_now_ns() < end);
-    return best;
+    bench_turn turn = bench_turn_start(seconds);
+    do turn.best = fmin(turn.best, batch_ns(run, user, n) / (double)n);
+    while (bench_turn_goes_on(&turn));
+    return turn.best;
 }
 
 /* The idle threads of OpenBLAS and of OpenMP go on spinning for so long, on processors that the next one would find taken. */

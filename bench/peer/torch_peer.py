@@ -27,10 +27,14 @@ def batch_ns(run, n):
     return time.perf_counter_ns() - start
 
 
+# As in timing.c.
+LEAST_BATCHES = 5
+
+
 def batch_size(run, length):
     n = 1
     while True:
-        ns = batch_ns(run, n)
+        ns = min(batch_ns(run, n), batch_ns(run, n))
         if ns >= length / 2:
             return n
         n = n * 8 if ns < length / 16 else int(n * length / ns) + 1
@@ -38,11 +42,11 @@ def batch_size(run, length):
 
 def best_ns(run, seconds, batch):
     n = batch_size(run, batch)
-    best, end = float("inf"), time.perf_counter() + seconds
-    while True:
+    best, end, batches = float("inf"), time.perf_counter() + seconds, 0
+    while batches < LEAST_BATCHES or time.perf_counter() < end:
         best = min(best, batch_ns(run, n) / n)
-        if time.perf_counter() >= end:
-            return best
+        batches += 1
+    return best
 
 
 def loop(statement, grad=False, **names):

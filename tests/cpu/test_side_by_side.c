@@ -334,7 +334,7 @@ static void test_linear_gradients(void **state) {
 /* ---- results that are stored past the caches ---- */
 enum { STREAMED = 41003, STREAMED_ROWS = 37, STREAMED_WIDTH = 1100 };
 typedef struct streamed {
-    double sum[STREAMED]; /* of F32, F64 or BF16 numbers, written from an odd place on */
+    double pointwise[5][STREAMED]; /* of F32, F64 or BF16 numbers, written from an odd place on */
     double rows[3][STREAMED_ROWS * STREAMED_WIDTH];
 } streamed;
 
@@ -349,7 +349,14 @@ static void run_streamed(wick_dtype dtype, streamed *out) {
     wick_tensor *a = numbers(dtype, 1, &n, 1, 0.3), *b = numbers(dtype, 1, &n, 2, 0.7),
                 *x = numbers(dtype, 2, sizes, 3, 0.2);
     wick_tensor *place = wick_narrow(F.c, numbers(dtype, 1, &room, 4, 1), 0, 5, n);
-    keep(out->sum, wick_add_out(F.c, a, b, place, NULL), n);
+    wick_sub_options twice = WICK_SUB_OPTIONS_INIT;
+    wick_rsub_options thrice = WICK_RSUB_OPTIONS_INIT;
+    twice.alpha = wick_value_float(2), thrice.alpha = wick_value_float(3);
+    keep(out->pointwise[0], wick_add_out(F.c, a, b, place, NULL), n);
+    keep(out->pointwise[1], wick_sub_out(F.c, a, b, place, &twice), n);
+    keep(out->pointwise[2], wick_rsub(F.c, a, b, &thrice), n);
+    keep(out->pointwise[3], wick_mul_out(F.c, a, b, place), n);
+    keep(out->pointwise[4], wick_gelu_out(F.c, a, place, NULL), n);
     keep(out->rows[0], wick_softmax(F.c, x, 1, NULL), x->numel);
     keep(out->rows[1], wick_log_softmax(F.c, x, 1, NULL), x->numel);
     keep(out->rows[2], wick_layer_norm(F.c, x, &sizes[1], 1, NULL, NULL, NULL), x->numel);

@@ -9,8 +9,10 @@
 
 #define BLOCK 1024
 #define BLOCK_BYTES (BLOCK * sizeof(double complex))
-#define STRETCH 256  /* of a long packed array: what is prefetched at a time */
-#define SHORT_ROW 64 /* rows at least this long are computed one by one, so that packed ones need no copy */
+#define STRETCH 256        /* of a long packed array: what is prefetched at a time */
+#define ASKING_STRETCH 128 /* of loops that ask for their operands and store past the caches */
+#define BF16_AHEAD 512     /* they compute too much for each line to read far ahead themselves */
+#define SHORT_ROW 64       /* rows at least this long are computed one by one, so that packed ones need no copy */
 
 /* ---- the expressions ---- */
 typedef enum pw_kind { KIND_T, KIND_B, KIND_R, KIND_C, KIND_N } pw_kind;
@@ -46,6 +48,8 @@ const pw_loop *const CPU_NAME(pw_loops)[CPU_CLASS_COUNT] = {
     [CPU_C64] = CPU_NAME_256(pw_loops_c64), [CPU_C128] = CPU_NAME_256(pw_loops_c128)};
 
 CLASS_LOOPS(CPU_NAME(pw_loops_bf16)) /* NULL for most */
+CLASS_LOOPS(CPU_NAME(pw_loops_f32_streamed))
+CLASS_LOOPS(CPU_NAME(pw_loops_bf16_streamed))
 #ifdef CPU_ISA_avx512
 CLASS_LOOPS(CPU_NAME(pw_loops_f32_dividing)) /* likewise */
 #endif
@@ -80,6 +84,8 @@ typedef struct packed_job {
     const wick_pointwise_scalar *scalars;
     int inputs;
     bool streams;
+    pw_loop streamed; /* stores past the caches itself; NULL: there is no such loop */
+    int64_t ahead;    /* elements that are asked for before it needs them; 0: it reads far enough ahead itself */
     char *data[WICK_POINTWISE_OPERANDS];
     int32_t bytes[WICK_POINTWISE_OPERANDS];
 } packed_job;
@@ -91,43 +97,75 @@ static const bool light[WICK_PW_COUNT] = {
     [WICK_PW_maximum] = true, [WICK_PW_minimum] = true, [WICK_PW_same] = true, [WICK_PW_native_dropout_backward] = true,
 };
 
+static void inputs_at(const packed_job *job, int64_t at, const void **in) {
+    for (int i = 0; i < job->inputs; ++i) in[i] = job->data[i + 1] + at * job->bytes[i + 1];
+}
+
+CPU_PREFETCHES void ask_for(const packed_job *job, int64_t at, int64_t n) {
+    for (int i = 1; i <= job->inputs; ++i) cpu_prefetch(job->data[i] + at * job->bytes[i], n * job->bytes[i]);
+}
+
+static void run_part(const packed_job *job, pw_loop loop, int64_t at, int64_t n) {
+    const void *in[WICK_POINTWISE_OPERANDS - 1];
+    inputs_at(job, at, in);
+    if (n > 0) loop(job->data[0] + at * job->bytes[0], in, n, job->scalars);
+}
+
 /* Computes n elements in the first-level cache and moves them on. */
 static void stream_stretch(const packed_job *job, int64_t at, int64_t n, int64_t ahead) {
     _Alignas(64) char out[STREAM_STRETCH * sizeof(double complex)];
     const void *in[WICK_POINTWISE_OPERANDS - 1];
-    for (int i = 0; i < job->inputs; ++i) {
-        const int64_t bytes = job->bytes[i + 1];
-        in[i] = job->data[i + 1] + at * bytes;
-        if (ahead) cpu_prefetch((const char *)in[i] + ahead * bytes, n * bytes);
-    }
+    inputs_at(job, at, in);
+    if (ahead) ask_for(job, at + ahead, n);
     job->loop(out, in, n, job->scalars);
     cpu_stream(job->data[0] + at * job->bytes[0], out, (size_t)(n * job->bytes[0]));
 }
 
-static void run_streamed(const packed_job *job, int64_t begin, int64_t end) {
+static void stream_stretches(const packed_job *job, int64_t begin, int64_t end) {
     const cpu_stream_order order = cpu_stream_order_of(job->bytes[0]);
     const int64_t turn = order.pages * order.page;
     for (int64_t p = begin; p < end; p += turn)
         for (int64_t i = 0; i < order.page; i += order.stretch)
             for (int64_t at = p + i; at < end && at < p + turn; at += order.page)
                 stream_stretch(job, at, end - at < order.stretch ? end - at : order.stretch, order.ahead);
-    cpu_stream_end();
+}
+
+/* Whole lines go past the caches. */
+static void stream_lines(const packed_job *job, int64_t begin, int64_t end) {
+    const int64_t bytes = job->bytes[0], line = CPU_STREAM_LINE / bytes;
+    int64_t at = begin + cpu_stream_head(job->data[0] + begin * bytes) / bytes;
+    if (at > end) at = end;
+    const int64_t last = at + (end - at) / line * line, step = job->ahead ? ASKING_STRETCH : last - at;
+    run_part(job, job->loop, begin, at - begin);
+    for (; at < last; at += step) {
+        const int64_t n = last - at < step ? last - at : step;
+        if (job->ahead) ask_for(job, at + job->ahead, n);
+        run_part(job, job->streamed, at, n);
+    }
+    run_part(job, job->loop, last, end - last);
+}
+
+/* How the results of a job are stored whose expression has, perhaps, a loop in `streamed`. AMD's processors were measured with
+ * the buffer. */
+static void choose_stores(packed_job *job, const cpu_instance *cpu, int64_t numel, wick_pointwise_id id,
+                          const pw_loop *streamed) {
+    const bool begins_element = (uintptr_t)job->data[0] % (uintptr_t)job->bytes[0] == 0;
+    job->streams = cpu_streams(cpu, numel * job->bytes[0], light[id]);
+    job->streamed = streamed && begins_element && !cpu_is_amd() ? streamed[id] : NULL;
 }
 
 static void run_packed(void *user, int64_t begin, int64_t end, int worker) {
     const packed_job *job = user;
-    const void *in[WICK_POINTWISE_OPERANDS - 1];
     if (job->streams) {
-        run_streamed(job, begin, end);
+        (job->streamed ? stream_lines : stream_stretches)(job, begin, end);
+        cpu_stream_end();
         return;
     }
     const bool ask = job->inputs == 1 && cpu_prefetches_lines();
-    int64_t step = ask ? STRETCH : end - begin;
+    const int64_t step = ask ? STRETCH : end - begin;
     for (int64_t p = begin; p < end; p += step) {
-        int64_t n = end - p < step ? end - p : step;
-        for (int i = 0; i < job->inputs; ++i) in[i] = job->data[i + 1] + p * job->bytes[i + 1];
-        if (ask) cpu_prefetch((const char *)in[0] + 2 * STRETCH * job->bytes[1], STRETCH * job->bytes[1]);
-        job->loop(job->data[0] + p * job->bytes[0], in, n, job->scalars);
+        if (ask) ask_for(job, p + 2 * STRETCH, STRETCH);
+        run_part(job, job->loop, p, end - p < step ? end - p : step);
     }
 }
 
@@ -154,8 +192,8 @@ static bool try_packed(const wick_kernel_call *k, const wick_pointwise_eval *e, 
         loop(job.data[0], (const void *const *)(job.data + 1), n, e->scalars);
         return true;
     }
-    job.loop = loop, job.scalars = e->scalars, job.inputs = op->inputs;
-    job.streams = cpu_streams(cpu_of(k), n * job.bytes[0], light[e->id]);
+    job.loop = loop, job.scalars = e->scalars, job.inputs = op->inputs, job.ahead = 0;
+    choose_stores(&job, cpu_of(k), n, e->id, c == CPU_F32 ? CPU_NAME(pw_loops_f32_streamed) : NULL);
     cpu_parallel_for(cpu_of(k), n, CPU_GRAIN, run_packed, &job);
     return true;
 }
@@ -163,6 +201,7 @@ static bool try_packed(const wick_kernel_call *k, const wick_pointwise_eval *e, 
 /* Runs the call if every operand is packed and bf16, and there is a loop for that. */
 static bool try_packed_bf16(const wick_kernel_call *k, const wick_pointwise_eval *e, const pw_op *op) {
     packed_job job = {.loop = CPU_NAME(pw_loops_bf16)[e->id], .scalars = e->scalars, .inputs = op->inputs};
+    job.ahead = BF16_AHEAD;
     if (!job.loop) return false;
     for (int i = 0; i <= op->inputs; ++i) {
         const wick_tensor *t = e->operands[i];
@@ -170,7 +209,7 @@ static bool try_packed_bf16(const wick_kernel_call *k, const wick_pointwise_eval
         job.data[i] = wick_data(t);
         job.bytes[i] = (int32_t)sizeof(uint16_t);
     }
-    job.streams = cpu_streams(cpu_of(k), e->operands[0]->numel * job.bytes[0], light[e->id]);
+    choose_stores(&job, cpu_of(k), e->operands[0]->numel, e->id, CPU_NAME(pw_loops_bf16_streamed));
     cpu_parallel_for(cpu_of(k), e->operands[0]->numel, CPU_GRAIN, run_packed, &job);
     return true;
 }

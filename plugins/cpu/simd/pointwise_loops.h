@@ -2,7 +2,7 @@
  * of T) and COMPLEX (its complex class), and defines PW_CLASS (the table's name), PW_KIND_R, _I or _C as 1, and
  * SCALAR(s), a wick_pointwise_scalar as a T. */
 #include "math_generic.h"
-#include "pointwise.h"
+#include "pointwise_each.h"
 
 #define TYPE_T T
 #define TYPE_B uint8_t
@@ -45,27 +45,24 @@
         const T s0 = SCALAR(scalars[0]), s1 = SCALAR(scalars[1]), s2 = SCALAR(scalars[2]);    \
         TYPE_##out *o = to;                                                                   \
         (void)s0, (void)s1, (void)s2;                                                         \
-        loads o[i] = (TYPE_##out)(__VA_ARGS__);                                               \
-    }                                                                                         \
+        loads RESULT = (TYPE_##out)(__VA_ARGS__);                                             \
+        EACH_END                                                                              \
     }
-#define LOAD1(A)                                      \
-    const TYPE_##A *pa = in[0];                       \
-    CPU_INDEPENDENT for (int64_t i = 0; i < n; ++i) { \
-        const TYPE_##A a = pa[i];
-#define LOAD2(A, B)                                   \
-    const TYPE_##A *pa = in[0];                       \
-    const TYPE_##B *pb = in[1];                       \
-    CPU_INDEPENDENT for (int64_t i = 0; i < n; ++i) { \
-        const TYPE_##A a = pa[i];                     \
-        const TYPE_##B b = pb[i];
-#define LOAD3(A, B, C)                                \
-    const TYPE_##A *pa = in[0];                       \
-    const TYPE_##B *pb = in[1];                       \
-    const TYPE_##C *pc = in[2];                       \
-    CPU_INDEPENDENT for (int64_t i = 0; i < n; ++i) { \
-        const TYPE_##A a = pa[i];                     \
-        const TYPE_##B b = pb[i];                     \
-        const TYPE_##C c = pc[i];
+#define LOAD1(A)                \
+    const TYPE_##A *pa = in[0]; \
+    EACH const TYPE_##A a = pa[i];
+#define LOAD2(A, B)                \
+    const TYPE_##A *pa = in[0];    \
+    const TYPE_##B *pb = in[1];    \
+    EACH const TYPE_##A a = pa[i]; \
+    const TYPE_##B b = pb[i];
+#define LOAD3(A, B, C)             \
+    const TYPE_##A *pa = in[0];    \
+    const TYPE_##B *pb = in[1];    \
+    const TYPE_##C *pc = in[2];    \
+    EACH const TYPE_##A a = pa[i]; \
+    const TYPE_##B b = pb[i];      \
+    const TYPE_##C c = pc[i];
 
 /* Runs the slow expression on every stretch that needs it somewhere. */
 #define LOOP_SLOW(id, out, A, condition, slow, ...)                                                                    \

@@ -33,21 +33,30 @@ static inline cpu_stream_order cpu_stream_order_of(int64_t element_bytes) {
     return (cpu_stream_order){4, page, 128, 4 * page};
 }
 
+/* One line of memory, which `to` begins. */
+static inline void cpu_stream_line(void *to, const void *from) {
+#if defined(CPU_ISA_avx512)
+    _mm512_stream_si512(to, _mm512_loadu_si512(from));
+#elif defined(__x86_64__)
+    for (int i = 0; i < CPU_STREAM_LINE; i += 16)
+        _mm_stream_si128((__m128i *)((char *)to + i), _mm_loadu_si128((const __m128i *)((const char *)from + i)));
+#else
+    memcpy(to, from, CPU_STREAM_LINE);
+#endif
+}
+
+/* Bytes from `to` on to where a line begins. */
+static inline int64_t cpu_stream_head(const void *to) { return -(intptr_t)to & (CPU_STREAM_LINE - 1); }
+
 /* Copies `bytes` to where lines of memory begin or not; a line that is not whole goes through the caches. */
 static inline void cpu_stream(char *to, const char *from, size_t bytes) {
 #if defined(__x86_64__)
-    const size_t off = (uintptr_t)to % CPU_STREAM_LINE, head = off ? CPU_STREAM_LINE - off : 0;
+    const size_t head = (size_t)cpu_stream_head(to);
     if (bytes >= head + CPU_STREAM_LINE) {
         memcpy(to, from, head);
         to += head, from += head, bytes -= head;
-        for (; bytes >= CPU_STREAM_LINE; to += CPU_STREAM_LINE, from += CPU_STREAM_LINE, bytes -= CPU_STREAM_LINE) {
-#if defined(CPU_ISA_avx512)
-            _mm512_stream_si512((__m512i *)to, _mm512_loadu_si512(from));
-#else
-            for (int i = 0; i < CPU_STREAM_LINE; i += 16)
-                _mm_stream_si128((__m128i *)(to + i), _mm_loadu_si128((const __m128i *)(from + i)));
-#endif
-        }
+        for (; bytes >= CPU_STREAM_LINE; to += CPU_STREAM_LINE, from += CPU_STREAM_LINE, bytes -= CPU_STREAM_LINE)
+            cpu_stream_line(to, from);
     }
 #endif
     memcpy(to, from, bytes);

@@ -21,8 +21,11 @@ static inline bool cpu_prefetches_lines(void) { return !cpu_is_amd(); }
  * ask on every processor. */
 static inline bool cpu_prefetches_rows(void) { return cpu_is_amd(); }
 
+/* Functions that only prefetch must be inlined early: gcc takes them for functions without effect and drops their calls. */
+#define CPU_PREFETCHES static inline __attribute__((always_inline))
+
 /* Asks for `bytes` from `from` on; they need not be mapped. */
-static inline void cpu_prefetch(const void *from, int64_t bytes) {
+CPU_PREFETCHES void cpu_prefetch(const void *from, int64_t bytes) {
     for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch((const char *)from + i);
 }
 
