@@ -9,10 +9,11 @@
 
 #define BLOCK 1024
 #define BLOCK_BYTES (BLOCK * sizeof(double complex))
-#define STRETCH 256        /* of a long packed array: what is prefetched at a time */
-#define ASKING_STRETCH 128 /* of loops that ask for their operands and store past the caches */
-#define BF16_AHEAD 512     /* they compute too much for each line to read far ahead themselves */
-#define SHORT_ROW 64       /* rows at least this long are computed one by one, so that packed ones need no copy */
+#define STRETCH 256 /* of a long packed array: what is prefetched at a time */
+/* Of loops that store past the caches themselves, and compute too much for each line to reach far ahead. */
+#define STREAMED_STRETCH 128
+#define STREAMED_AHEAD 512
+#define SHORT_ROW 64 /* rows at least this long are computed one by one, so that packed ones need no copy */
 
 /* ---- the expressions ---- */
 typedef enum pw_kind { KIND_T, KIND_B, KIND_R, KIND_C, KIND_N } pw_kind;
@@ -85,7 +86,7 @@ typedef struct packed_job {
     int inputs;
     bool streams;
     pw_loop streamed; /* stores past the caches itself; NULL: there is no such loop */
-    int64_t ahead;    /* elements that are asked for before it needs them; 0: it reads far enough ahead itself */
+    int64_t ahead;    /* elements that are asked for before it needs them */
     char *data[WICK_POINTWISE_OPERANDS];
     int32_t bytes[WICK_POINTWISE_OPERANDS];
 } packed_job;
@@ -135,7 +136,7 @@ static void stream_lines(const packed_job *job, int64_t begin, int64_t end) {
     const int64_t bytes = job->bytes[0], line = CPU_STREAM_LINE / bytes;
     int64_t at = begin + cpu_stream_head(job->data[0] + begin * bytes) / bytes;
     if (at > end) at = end;
-    const int64_t last = at + (end - at) / line * line, step = job->ahead ? ASKING_STRETCH : last - at;
+    const int64_t last = at + (end - at) / line * line, step = job->ahead ? STREAMED_STRETCH : last - at;
     run_part(job, job->loop, begin, at - begin);
     for (; at < last; at += step) {
         const int64_t n = last - at < step ? last - at : step;
@@ -152,6 +153,7 @@ static void choose_stores(packed_job *job, const cpu_instance *cpu, int64_t nume
     const bool begins_element = (uintptr_t)job->data[0] % (uintptr_t)job->bytes[0] == 0;
     job->streams = cpu_streams(cpu, numel * job->bytes[0], light[id]);
     job->streamed = streamed && begins_element && !cpu_is_amd() ? streamed[id] : NULL;
+    job->ahead = job->inputs == 1 || job->bytes[0] == sizeof(uint16_t) ? STREAMED_AHEAD : 0;
 }
 
 static void run_packed(void *user, int64_t begin, int64_t end, int worker) {
@@ -192,7 +194,7 @@ static bool try_packed(const wick_kernel_call *k, const wick_pointwise_eval *e, 
         loop(job.data[0], (const void *const *)(job.data + 1), n, e->scalars);
         return true;
     }
-    job.loop = loop, job.scalars = e->scalars, job.inputs = op->inputs, job.ahead = 0;
+    job.loop = loop, job.scalars = e->scalars, job.inputs = op->inputs;
     choose_stores(&job, cpu_of(k), n, e->id, c == CPU_F32 ? CPU_NAME(pw_loops_f32_streamed) : NULL);
     cpu_parallel_for(cpu_of(k), n, CPU_GRAIN, run_packed, &job);
     return true;
@@ -201,7 +203,6 @@ static bool try_packed(const wick_kernel_call *k, const wick_pointwise_eval *e, 
 /* Runs the call if every operand is packed and bf16, and there is a loop for that. */
 static bool try_packed_bf16(const wick_kernel_call *k, const wick_pointwise_eval *e, const pw_op *op) {
     packed_job job = {.loop = CPU_NAME(pw_loops_bf16)[e->id], .scalars = e->scalars, .inputs = op->inputs};
-    job.ahead = BF16_AHEAD;
     if (!job.loop) return false;
     for (int i = 0; i <= op->inputs; ++i) {
         const wick_tensor *t = e->operands[i];

@@ -1,5 +1,6 @@
-/* The loops in floats that do so little with two operands that to store the result past the caches by way of a buffer would
- * show (pointwise.c). */
+/* The loops in floats that are faster when they store past the caches themselves than by way of a buffer (pointwise.c): those
+ * that do so little with two operands that it would show, and those that compute so much that the processor, busy with the
+ * buffer, does not reach the next operands. */
 #define PW_STREAMED 1
 #include "math_generic.h"
 
@@ -8,7 +9,12 @@
     X(add)          \
     X(sub)          \
     X(rsub)         \
-    X(mul)
+    X(mul)          \
+    X(tanh)         \
+    X(sigmoid)      \
+    X(silu)         \
+    X(gelu_erf)     \
+    X(gelu_tanh)
 #define PW_KIND_R 1
 #define SCALAR(s) ((float)(s).re)
 typedef float T;
