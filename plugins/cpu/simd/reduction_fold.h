@@ -9,7 +9,6 @@
 #include <string.h>
 
 #define LANE_BYTES 256
-#define AHEAD_BYTES 8192
 
 /* An element of four rows that are `stride` apart. */
 #define FOUR_ROWS(COMBINE, x, stride) \
@@ -46,9 +45,10 @@
         T total = *(T *)acc;                                                                                          \
         if (n >= LANES) {                                                                                             \
             T a[LANES];                                                                                               \
+            const int64_t ahead = cpu_prefetch_distance();                                                            \
             memcpy(a, p, sizeof a);                                                                                   \
             for (int64_t i = LANES; i + LANES <= n; i += LANES) {                                                     \
-                cpu_prefetch((const char *)(p + i) + AHEAD_BYTES, LANE_BYTES);                                        \
+                cpu_prefetch((const char *)(p + i) + ahead, LANE_BYTES);                                              \
                 for (int j = 0; j < LANES; ++j) a[j] = COMBINE(a[j], p[i + j]);                                       \
             }                                                                                                         \
             REDUCE_LANES(a, LANES, COMBINE);                                                                          \

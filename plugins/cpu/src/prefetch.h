@@ -21,6 +21,9 @@ static inline bool cpu_prefetches_lines(void) { return !cpu_is_amd(); }
  * ask on every processor. */
 static inline bool cpu_prefetches_rows(void) { return cpu_is_amd(); }
 
+/* Bytes that they ask ahead along a row. */
+static inline int64_t cpu_prefetch_distance(void) { return cpu_is_amd() ? 8192 : 2048; }
+
 /* Functions that only prefetch must be inlined early: gcc takes them for functions without effect and drops their calls. */
 #define CPU_PREFETCHES static inline __attribute__((always_inline))
 
