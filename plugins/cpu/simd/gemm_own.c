@@ -55,8 +55,8 @@
 #define COMPUTE_AGAIN(address) (void)(address)
 #endif
 
-/* Registers made of parts of 128 bits, loaded from different places (JOIN) or all from one (SPREAD). Transpositions are
- * limited by loads and shuffles, which registers of 256 bits have more of (JOIN_TURNED). */
+/* Registers made of parts of 128 bits, loaded from different places (JOIN) or all from one (SPREAD), or of parts of 256 bits
+ * (SPREAD_PAIR). Transpositions are limited by loads and shuffles, which registers of 256 bits have more of (JOIN_TURNED). */
 typedef double part128 __attribute__((vector_size(16), aligned(4), may_alias));
 #define PART(i) (*(const part128 *)part[i])
 #if VECTOR_BYTES >= 32 /* the second part is inserted from memory */
@@ -65,17 +65,16 @@ typedef double part128 __attribute__((vector_size(16), aligned(4), may_alias));
 #if VECTOR_BYTES == 64
 #define JOIN(part) _mm512_insertf64x4(_mm512_castpd256_pd512(JOIN2(0)), JOIN2(2), 1)
 #define SPREAD(from) _mm512_broadcast_f32x4(_mm_loadu_ps((const float *)(from)))
-#define LOW_HALF(v) _mm512_castps512_ps256((__m512)(v))
-#define JOIN_HALVES(low, high) _mm512_insertf64x4(_mm512_castpd256_pd512((__m256d)(low)), (__m256d)(high), 1)
+#define SPREAD_PAIR(from) _mm512_broadcast_f32x8(_mm256_loadu_ps((const float *)(from)))
 #define TURN_BYTES 32
 #elif VECTOR_BYTES == 32
 #define JOIN(part) JOIN2(0)
-#define LOW_HALF(v) (v) /* unused */
+#define SPREAD_PAIR(from) SPREAD(from) /* unused */
 #define SPREAD(from) _mm256_broadcast_ps((const __m128 *)(from))
 #define TURN_BYTES 32
 #else
 #define JOIN(part) PART(0)
-#define LOW_HALF(v) (v) /* unused */
+#define SPREAD_PAIR(from) SPREAD(from) /* unused */
 #define SPREAD(from) (*(const part128 *)(from))
 #define TURN_BYTES 16
 #endif
