@@ -54,7 +54,7 @@ typedef struct bench_entry {
 void bench_race(bench_entry *entries, int count);
 /* Batches of about so many ns from here on (200,000): those that end by waiting for a device want to be longer. */
 void bench_batches(double ns);
-/* A contender's turn: batches for so long, but five at least. */
+/* A contender's turn: batches for so long, but three at least. */
 typedef struct bench_turn {
     double best, end; /* ns */
     int batches;

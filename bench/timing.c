@@ -4,8 +4,8 @@
 
 #include "options.h"
 
-#define ROUNDS 6
-#define LEAST_BATCHES 5 /* in each, however long they are */
+#define ROUNDS 12
+#define LEAST_BATCHES 3 /* in each, however long they are */
 
 static double batch_length = 200e3;
 

@@ -28,7 +28,7 @@ def batch_ns(run, n):
 
 
 # As in timing.c.
-LEAST_BATCHES = 5
+LEAST_BATCHES = 3
 
 
 def batch_size(run, length):
