@@ -26,7 +26,7 @@ static inline int64_t entry(const wick_value *list, int k) { return wick_int_at(
 static inline void meta_set(op_meta *m, wick_dtype dtype, int ndim, const wick_dim *sizes) {
     m->dtype = dtype;
     m->ndim = ndim;
-    for (int d = 0; d < ndim; ++d) m->sizes[d] = sizes[d];
+    for (int d = 0; d < ndim; ++d) m->sizes[d] = sizes[d]; /* a copy by vectors would wait for sizes just stored */
 }
 static inline void meta_like(op_meta *m, const wick_tensor *t) { meta_set(m, (wick_dtype)t->dtype, t->ndim, t->sizes); }
 

@@ -1,5 +1,5 @@
-/* A lock that is held for a few instructions: one atomic exchange to take it, a store to give it back. Whoever finds it taken
- * spins, and soon leaves the processor to others, as the holder may have lost its own. */
+/* A lock for sections of a few instructions, but for rare ones: one atomic exchange to take it, a store to give it back.
+ * Whoever finds it taken spins, and soon leaves the processor to others, as the holder may have lost its own. */
 #ifndef WICK_CORE_LOCK_H
 #define WICK_CORE_LOCK_H
 
